@@ -1,0 +1,78 @@
+// Package runnerproto is what the host and the runner (PID 1 of the container)
+// say to each other, standard-code-docker-runner.v2.
+//
+// The host gives the runner two arguments: the protocol's name and one Binding
+// in canonical JSON. The runner answers with frames on stdout, which carry the
+// command's two streams, and with one line on its own stderr: the Report. The
+// command holds pipes to the runner only, so it can forge neither.
+package runnerproto
+
+import (
+	"time"
+
+	"cyberagent/domain/canon"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+)
+
+// Protocol names the version. ProtocolV1 is known from old manifests and images
+// only; nothing of that version is ever started.
+const (
+	Protocol   = "standard-code-docker-runner.v2"
+	ProtocolV1 = "standard-code-docker-runner.v1"
+)
+
+// Mode says what the runner is asked to do.
+type Mode string
+
+// The modes. Repair restores access bits on what the container's user owns in
+// the workspace and starts no command.
+const (
+	ModeRun    Mode = "run"
+	ModeRepair Mode = "repair"
+)
+
+// Binding is everything that the runner acts on.
+type Binding struct {
+	Protocol       string          `json:"protocol_version"`
+	Mode           Mode            `json:"mode"`
+	Admission      string          `json:"admission_id"`
+	ManifestSHA256 string          `json:"manifest_sha256"`
+	CommandSHA256  string          `json:"command_sha256"`
+	Toolchain      string          `json:"toolchain"`
+	Arguments      []string        `json:"arguments"`
+	Workdir        string          `json:"working_directory"`
+	Stdin          isolation.Stdin `json:"stdin_policy"`
+	TimeoutMillis  int64           `json:"timeout_ms"`
+	GraceMillis    int64           `json:"grace_ms"`
+	Quota          Quota           `json:"quota"`
+	Host           isolation.Host  `json:"host"`
+}
+
+// Quota are the limits that the runner itself enforces: bytes, entries, inodes.
+type Quota struct {
+	GrowthBytes    int64 `json:"growth_bytes"`
+	GrowthEntries  int64 `json:"growth_entries"`
+	HeadroomBytes  int64 `json:"headroom_bytes"`
+	HeadroomInodes int64 `json:"headroom_inodes"`
+}
+
+// Encode returns the canonical JSON that is the runner's second argument.
+func (b Binding) Encode() ([]byte, error) { return canon.JSON(b) }
+
+// DecodeBinding reads a Binding strictly and refuses another protocol.
+func DecodeBinding(data []byte) (Binding, error) {
+	var b Binding
+	if err := canon.Strict(data, &b); err != nil {
+		return Binding{}, fault.Wrap(fault.RunnerFailure, err, "unreadable binding")
+	}
+	switch {
+	case b.Protocol != Protocol:
+		return Binding{}, fault.New(fault.RunnerOutdated, "protocol %q, want %q", b.Protocol, Protocol)
+	case b.Mode != ModeRun && b.Mode != ModeRepair:
+		return Binding{}, fault.New(fault.RunnerFailure, "mode %q", b.Mode)
+	case b.TimeoutMillis <= 0 || b.TimeoutMillis > time.Hour.Milliseconds() || b.GraceMillis <= 0:
+		return Binding{}, fault.New(fault.RunnerFailure, "time limits out of range")
+	}
+	return b, nil
+}

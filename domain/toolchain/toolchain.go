@@ -1,0 +1,103 @@
+// Package toolchain says which fixed program each selector runs and the whole
+// environment that the runner gives it (contract section 3). Nothing of the
+// operator's or the host's environment is ever added.
+package toolchain
+
+import (
+	"slices"
+
+	"cyberagent/domain/command"
+)
+
+// Fixed places inside the container.
+const (
+	Workspace = "/workspace"
+	Cache     = "/standard-code/cache"
+	Bin       = "/standard-code/bin"
+	GoRoot    = "/usr/local/go"
+	// ModCache is where a project's image carries downloaded Go modules; it is
+	// used when it exists.
+	ModCache = "/standard-code/deps/go/mod"
+	// Home, Tmp and Target are made by the runner in the empty cache.
+	Home   = Cache + "/home"
+	Tmp    = Cache + "/tmp"
+	Target = Cache + "/rust/target"
+)
+
+// Path is the PATH of every command.
+const Path = Bin + ":" + GoRoot + "/bin:/usr/local/bin:/usr/bin:/bin"
+
+// Program returns the absolute path of the tool and the arguments after it. For
+// node, a first argument "npm" selects the image's npm.
+func Program(t command.Toolchain, args []string) (string, []string) {
+	switch t {
+	case command.Go:
+		return Bin + "/go", slices.Clone(args)
+	case command.Node:
+		if len(args) > 0 && args[0] == "npm" {
+			return Bin + "/npm", slices.Clone(args[1:])
+		}
+		return Bin + "/node", slices.Clone(args)
+	case command.Python:
+		return Bin + "/python3", slices.Clone(args)
+	case command.Rust:
+		return Bin + "/cargo", slices.Clone(args)
+	}
+	return "", nil
+}
+
+// Tools are the programs that a fixture image must carry below Bin.
+func Tools() []string {
+	return []string{"go", "gofmt", "node", "npm", "npx", "python3", "cargo", "rustc"}
+}
+
+// Dirs are the directories that the runner makes in the cache before it starts
+// a command of the toolchain, mode 0700.
+func Dirs(t command.Toolchain) []string {
+	common := []string{Home, Tmp}
+	switch t {
+	case command.Go:
+		return append(common, Cache+"/go/build", Cache+"/go/path", Cache+"/go/tmp")
+	case command.Node:
+		return append(common, Cache+"/npm")
+	case command.Python:
+		return append(common, Cache+"/python")
+	case command.Rust:
+		return append(common, Cache+"/rust/cargo", Target)
+	}
+	return common
+}
+
+// Environment returns the whole environment of a command, sorted. modCache says
+// whether the image carries ModCache.
+func Environment(t command.Toolchain, modCache bool) []string {
+	env := []string{
+		"PATH=" + Path, "HOME=" + Home, "TMPDIR=" + Tmp,
+		"LANG=C.UTF-8", "TZ=UTC", "CI=true",
+	}
+	switch t {
+	case command.Go:
+		env = append(env,
+			"GOROOT="+GoRoot, "GOCACHE="+Cache+"/go/build", "GOPATH="+Cache+"/go/path", "GOTMPDIR="+Cache+"/go/tmp",
+			"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=off", "GOSUMDB=off", "CGO_ENABLED=0",
+			// The .git mask is not a repository; stamping would fail the build.
+			"GOFLAGS=-buildvcs=false", "GOTELEMETRY=off")
+		if modCache {
+			env = append(env, "GOMODCACHE="+ModCache)
+		}
+	case command.Node:
+		env = append(env,
+			"npm_config_cache="+Cache+"/npm", "npm_config_offline=true", "npm_config_update_notifier=false",
+			"npm_config_audit=false", "npm_config_fund=false", "NO_UPDATE_NOTIFIER=1")
+	case command.Python:
+		env = append(env,
+			"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1", "PYTHONPYCACHEPREFIX="+Cache+"/python",
+			"PYTEST_ADDOPTS=-p no:cacheprovider", "PIP_NO_INDEX=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	case command.Rust:
+		env = append(env,
+			"CARGO_HOME="+Cache+"/rust/cargo", "CARGO_TARGET_DIR="+Target, "CARGO_NET_OFFLINE=true",
+			"CARGO_INCREMENTAL=0", "CARGO_PROFILE_DEV_DEBUG=0", "CARGO_PROFILE_TEST_DEBUG=0")
+	}
+	slices.Sort(env)
+	return env
+}

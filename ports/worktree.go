@@ -1,0 +1,71 @@
+package ports
+
+import (
+	"context"
+	"io"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/id"
+	"cyberagent/domain/isolation"
+)
+
+// Sources reads facts about the repository that an operator names. No code that
+// the repository or the user's git configuration selects is ever run.
+type Sources interface {
+	// Inspect takes any path inside a repository. It returns source_unsupported,
+	// with the reason, for what a Drydock cannot be made from, and not_found when
+	// there is no repository.
+	Inspect(ctx context.Context, path string) (drydock.Source, error)
+}
+
+// Worktrees makes and reads the files of Drydocks.
+//
+// Invariants: (1) every byte of a worktree is hostile: no git command reads the
+// worktree, its attributes, or a repository nested in it, and no link is
+// followed; (2) a Capture is complete or fails: an entry that cannot be read is
+// recovery_required, naming it; (3) the worktree's own .git file is never
+// written after create; (4) each step can be repeated after a crash.
+type Worktrees interface {
+	// Create makes the worktree on its own branch, locked, with the files of
+	// src.HeadCommit written from raw blobs, the shadow repository, the access
+	// for uid 65532, and the first Capture under the Checkpoint's id. Repeating it
+	// with the same ids after a crash finishes an exact clean creation and
+	// refuses anything else (recovery_required).
+	Create(ctx context.Context, d id.Drydock, first id.Checkpoint, src drydock.Source) (drydock.Place, drydock.Capture, error)
+	// Capture records the files as a child of parent, under the Checkpoint's id.
+	// Repeating it with the same id and the same files is a no-op.
+	Capture(ctx context.Context, p drydock.Place, parent, next id.Checkpoint) (drydock.Capture, error)
+	// Drift compares the files with a Checkpoint, cheaply, and returns up to most
+	// changes.
+	Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) ([]drydock.Change, error)
+	// Changes lists what differs between two Checkpoints.
+	Changes(ctx context.Context, p drydock.Place, from, to id.Checkpoint) ([]drydock.Change, error)
+	// Diff writes a unified diff between two Checkpoints, made of plumbing with
+	// every option spelled. An empty from means the source's base commit.
+	Diff(ctx context.Context, p drydock.Place, from, to id.Checkpoint, w io.Writer) error
+	// Verify proves that the Place is what was recorded: root and .git by device,
+	// inode, kind, link count and bytes, no link in the path, no mount beneath.
+	// It returns integrity_lost, naming what differs.
+	Verify(ctx context.Context, p drydock.Place) error
+	// CheckWorkdir proves that a clean relative path is an existing directory
+	// beneath the root without any link in it (invalid_argument at workdir).
+	CheckWorkdir(ctx context.Context, p drydock.Place, rel string) error
+}
+
+// Masks owns the file that is mounted over /workspace/.git.
+type Masks interface {
+	// Mask makes the file if it is absent and returns what an open without
+	// following links finds. It never repairs: the domain judges the facts.
+	Mask(ctx context.Context) (isolation.MaskFacts, error)
+}
+
+// Meter measures a Drydock from the host, as the backstop of the runner.
+type Meter interface {
+	Free(ctx context.Context, root string) (drydock.Free, error)
+	// Usage walks the whole tree. A vanishing entry is no error; one that cannot
+	// be read is.
+	Usage(ctx context.Context, root string) (drydock.Usage, error)
+	// Namespaces returns the inode numbers of this process's own namespaces; nil
+	// where the host has none to compare (not Linux).
+	Namespaces() map[string]uint64
+}
