@@ -79,20 +79,20 @@ type EngineFacts struct {
 
 // ImageFacts are what an engine says about the configured image.
 type ImageFacts struct {
-	Configured string // as configured, may be empty or malformed
-	Present    bool
-	ID         string // the engine's own id, "sha256:…"
-	OS         string
-	Arch       string
-	Entrypoint []string
-	Cmd        []string
-	Env        []string
-	Volumes    []string
-	Ports      []string
-	OnBuild    []string
-	Healthy    bool // no health check is configured
-	Labels     map[string]string
-	SizeBytes  int64
+	Configured  string // as configured, may be empty or malformed
+	Present     bool
+	ID          string // the engine's own id, "sha256:…"
+	OS          string
+	Arch        string
+	Entrypoint  []string
+	Cmd         []string
+	Env         []string
+	Volumes     []string
+	Ports       []string
+	OnBuild     []string
+	Healthcheck bool // one is configured
+	Labels      map[string]string
+	SizeBytes   int64
 }
 
 // DrydockFacts are the Drydock's recorded state and what its files say.
