@@ -74,9 +74,9 @@ func Compare(s Spec, observed Properties) []Difference {
 	wv, gv := reflect.ValueOf(want), reflect.ValueOf(got)
 	var diffs []Difference
 	for i := range wv.NumField() {
-		w, g := text(wv.Field(i)), text(gv.Field(i))
-		if w != g {
-			diffs = append(diffs, Difference{Property: snake(wv.Type().Field(i).Name), Want: w, Got: g})
+		// Not by their text: JSON makes one of all that is not UTF-8.
+		if !reflect.DeepEqual(wv.Field(i).Interface(), gv.Field(i).Interface()) {
+			diffs = append(diffs, Difference{Property: snake(wv.Type().Field(i).Name), Want: text(wv.Field(i)), Got: text(gv.Field(i))})
 		}
 	}
 	return diffs
@@ -123,7 +123,7 @@ func snake(s string) string {
 	for i, r := range s {
 		up := r >= 'A' && r <= 'Z'
 		prevLow := i > 0 && (s[i-1] < 'A' || s[i-1] > 'Z')
-		nextLow := i > 0 && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z'
+		nextLow := i > 0 && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z' && s[i+1:] != "s" // CPUs is one word
 		if up && i > 0 && (prevLow || nextLow) {
 			b.WriteByte('_')
 		}

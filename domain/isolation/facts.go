@@ -54,7 +54,9 @@ const (
 // engine's own read-only files in /etc and the kernel's masked paths that do not
 // exist become part of one verdict (kernels and engines differ in them); limits
 // are read from cgroup v1 or v2 and given in bytes, counts and milli-CPUs;
-// cgroup.namespace is "own" also where no such namespace exists (cgroup v1).
+// namespace.cgroup is "own" also where no such namespace exists (cgroup v1);
+// user.groups and environment leave out what an engine adds by itself (Groups,
+// Environment).
 func Expected() []Fact {
 	ids := func(n int) string { return strings.TrimSpace(strings.Repeat(strconv.Itoa(n)+" ", 4)) }
 	facts := []Fact{
@@ -107,6 +109,43 @@ func Expected() []Fact {
 
 // Namespaces returns the kinds of namespaces that a container has of its own.
 func Namespaces() []string { return []string{"cgroup", "ipc", "mnt", "net", "pid", "uts"} }
+
+// Groups is the fact user.groups for measured supplementary groups. The user's
+// own primary group is left out: Docker since 20.10.18 repeats it in that list
+// (so that files denied to the group stay denied), containerd need not, and it
+// grants nothing that the gid does not.
+func Groups(gids []int) string {
+	var rest []string
+	for _, g := range gids {
+		if g != limits.GID {
+			rest = append(rest, strconv.Itoa(g))
+		}
+	}
+	return listed(rest)
+}
+
+// EngineVariables are what engines set in every container's environment, also
+// when it is configured empty: Docker sets PATH (its own constant) and HOSTNAME
+// (the fixed one), runc and crun set HOME (from the image's passwd, or /).
+// containerd sets none. None of them comes from the operator or the host, and
+// the runner hands none of them on.
+func EngineVariables() []string { return []string{"HOME", "HOSTNAME", "PATH"} }
+
+// Environment is the fact environment for the names in the runner's own
+// environment: EngineVariables are left out, any other is named. Values are
+// never part of it, for they might be secrets.
+func Environment(names []string) string {
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(EngineVariables(), n) })
+	slices.Sort(rest)
+	return listed(rest)
+}
+
+func listed(items []string) string {
+	if len(items) == 0 {
+		return None
+	}
+	return strings.Join(items, " ")
+}
 
 // Fact is how a measured tmpfs is written.
 func (t Tmpfs) Fact() string {

@@ -4,16 +4,18 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"cyberagent/domain/canon"
 	"cyberagent/domain/fault"
 )
 
 // FileID identifies a file on this host, so that the runner can prove that what
-// is mounted is what the host recorded.
+// is mounted is what the host recorded. Its numbers are text in JSON: overlayfs,
+// FUSE and network file systems use all 64 bits, canonical JSON carries 53.
 type FileID struct {
-	Dev   uint64 `json:"dev"`
-	Inode uint64 `json:"inode"`
+	Dev   uint64 `json:"dev,string"`
+	Inode uint64 `json:"inode,string"`
 }
 
 // String is "dev:inode" in decimal.
@@ -89,6 +91,10 @@ func CheckMounts(mounts []Mount) error {
 		m := &mounts[i]
 		if !path.IsAbs(m.Source) || path.Clean(m.Source) != m.Source || m.Source == "/" || strings.ContainsRune(m.Source, 0) {
 			return bad("source %q is not a clean absolute path below /", m.Source)
+		}
+		if !utf8.ValidString(m.Source) {
+			// The engines' APIs are JSON or protobuf, where it would become another path.
+			return bad("source %q is not valid UTF-8", m.Source)
 		}
 		if !m.Private {
 			return bad("%s is not private", m.Target)

@@ -49,6 +49,9 @@ type Situation struct {
 	Reported *result.Verdict
 	// Checkpointed says that the admission's Checkpoint receipt exists.
 	Checkpointed bool
+	// Cancelled says that an operator cancelled it; a lost owner is then a
+	// cancelled command.
+	Cancelled bool
 	// DrydockUnchanged says that the files equal the Checkpoint before the run.
 	DrydockUnchanged bool
 }
@@ -150,10 +153,11 @@ func mayHaveRun(s Situation) Plan {
 		if s.State == Exited {
 			return preserve("the log says exited, the engine says running")
 		}
-		return Plan{
+		p := Plan{
 			Steps: append([]Step{StepStop}, withCheckpoint...), Status: result.Cancelled, Reason: result.OwnerLost,
 			Why: "its owner is gone; nothing adopts a running command",
 		}
+		return reported(p, s)
 	case SeenExited:
 		p := Plan{
 			Steps: withCheckpoint, Status: result.Failed, Reason: result.OwnerLost, EvidenceOnly: true,
@@ -171,25 +175,30 @@ func mayHaveRun(s Situation) Plan {
 
 // ending: the removal was intended; what is left of it is finished.
 func ending(s Situation) Plan {
-	if s.Seen == SeenRunning {
-		return preserve("the log says removing, the engine says running")
+	if s.State == Removed && s.Seen != SeenAbsent {
+		return preserve("the log says removed, the engine has a container")
 	}
 	if s.Seen == SeenCreated && s.StartIntended && s.Reported == nil {
 		// A removal that began from starting and was cut off: decide it again.
 		s.State = Starting
 		return mayHaveRun(s)
 	}
-	if s.State == Removed && s.Seen != SeenAbsent {
-		return preserve("the log says removed, the engine has a container")
+	if !s.StartIntended && s.Seen != SeenAbsent && s.Seen != SeenCreated {
+		return preserve("the log says never started, the engine says otherwise")
 	}
 	p := Plan{Status: result.Failed, Reason: result.OwnerLost, Why: "its removal was under way"}
 	if s.State == Removing {
 		p.Steps = []Step{StepRemove}
 	}
+	if s.Seen == SeenRunning {
+		// The owner gave up on an engine that hung (pitfall F6): its intent to remove
+		// the exact container stands.
+		p.Steps = []Step{StepStop, StepRemove}
+	}
 	if !s.StartIntended {
 		p.Status, p.Reason = result.Cancelled, result.NeverStarted
 		p.Steps = append(p.Steps, StepFinalize)
-		return p
+		return reported(p, s)
 	}
 	p = reported(p, s)
 	if !s.Checkpointed {
@@ -199,10 +208,13 @@ func ending(s Situation) Plan {
 	return p
 }
 
-// reported lets a verdict stand that was recorded from a valid report.
+// reported lets a verdict stand that was recorded from a valid report, and
+// leaves out a Checkpoint that exists.
 func reported(p Plan, s Situation) Plan {
 	if s.Reported != nil {
 		p.Status, p.Reason, p.EvidenceOnly = s.Reported.Status, s.Reported.Reason, false
+	} else if s.Cancelled && p.Reason == result.OwnerLost {
+		p.Status, p.Reason = result.Cancelled, result.CancelledReason
 	}
 	if s.Checkpointed {
 		kept := p.Steps[:0:0]

@@ -29,6 +29,9 @@ const (
 	Closed Status = "closed"
 )
 
+// Statuses returns every status.
+func Statuses() []Status { return []Status{Active, Paused, Closed} }
+
 // Profile says where commands of a Run may execute.
 type Profile string
 
@@ -121,9 +124,12 @@ func oneOf[T ~string](field, s string, all []T) (T, error) {
 }
 
 // Transition returns the Run with another status. Closed is final
-// (run_not_eligible); a change to the same status is allowed and changes
-// nothing.
+// (run_not_eligible), an unknown word is invalid_argument; a change to the same
+// status is allowed and changes nothing.
 func (r Run) Transition(to Status, now time.Time) (Run, error) {
+	if _, err := oneOf("status", string(to), Statuses()); err != nil {
+		return r, err
+	}
 	if r.Status == to {
 		return r, nil
 	}

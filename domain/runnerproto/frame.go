@@ -20,6 +20,15 @@ const (
 // HeaderLen is one byte of type and a big-endian length of four bytes.
 const HeaderLen = 5
 
+// What goes into frames, per stream, in bytes: the first LiveBytes as they come,
+// and of what follows the last TailBytes, when the command has ended. So the
+// frames hold a gap only if a stream has over LiveBytes+TailBytes, and the gap is
+// right after LiveBytes. Everything is counted and hashed (StreamReport).
+const (
+	LiveBytes = 8 * limits.MiB
+	TailBytes = limits.OutputKeepBytes
+)
+
 // String is the stream's name in receipts.
 func (s Stream) String() string {
 	switch s {

@@ -1,0 +1,184 @@
+package drydocks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cyberagent/app/operation"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/run"
+	"cyberagent/ports"
+)
+
+// Inspect is the first step of create: it reads the source and changes nothing.
+func (s *Service) Inspect(ctx context.Context, rid id.Run) (SourceView, error) {
+	var r run.Run
+	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
+		r, err = rec.Run(rid)
+		return err
+	})
+	if err != nil {
+		return SourceView{}, err
+	}
+	src, err := s.Sources.Inspect(ctx, r.Workspace)
+	if err != nil {
+		return SourceView{}, err
+	}
+	return SourceView{Protocol: SourceProtocol, RunID: rid, Source: src, TrustDigest: src.TrustDigest()}, nil
+}
+
+// CreateInput is the second step: TrustDigest is what the first step showed.
+type CreateInput struct {
+	Run          id.Run
+	TrustDigest  string
+	Life         time.Duration // 0 means the default
+	OperationKey string
+}
+
+// Create makes the Drydock of a Run from the source's HEAD. The ledger knows of
+// it before a file is written, and a call that was cut off is finished by
+// repeating it. It returns trust_digest_mismatch when the source is no longer
+// what was shown, limit_reached, operation_conflict when the Run has one.
+func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
+	life := in.Life
+	if life == 0 {
+		life = limits.DrydockLife
+	}
+	if life < time.Minute || life > limits.DrydockLifeMax {
+		return View{}, fault.New(fault.InvalidArgument, "%s is outside 1m..%s", life, limits.DrydockLifeMax).At("life").
+			Hint("give at most %s", limits.DrydockLifeMax)
+	}
+	key, err := operation.NewKey(in.Run, "drydock.create", in.OperationKey, struct {
+		TrustDigest string
+		Life        int64
+	}{in.TrustDigest, int64(life)})
+	if err != nil {
+		return View{}, err
+	}
+	var done View
+	replayed := false
+	if err := s.Ledger.Read(ctx, func(rec ports.Records) error {
+		op, err := key.Find(rec)
+		if err != nil || op == nil || op.Answer == nil {
+			return err
+		}
+		replayed, err = key.Replay(rec, &done)
+		return err
+	}); err != nil || replayed {
+		done.Replayed = replayed
+		return done, err
+	}
+	shown, err := s.Inspect(ctx, in.Run)
+	if err != nil {
+		return View{}, err
+	}
+	if shown.TrustDigest != in.TrustDigest {
+		return View{}, fault.New(fault.TrustMismatch, "the source is not what was confirmed").At("trust").
+			Hint("run `cyberagent drydock create %s` again, read what it shows, and confirm the new digest", in.Run).
+			With("trust_digest", shown.TrustDigest)
+	}
+	d, err := s.begin(ctx, key, shown.Source, in.Run, life)
+	if err != nil {
+		return View{}, err
+	}
+	place, capture, err := s.Worktrees.Create(ctx, d.ID, d.Checkpoint, d.Source)
+	if err != nil {
+		return View{}, err
+	}
+	return s.finish(ctx, key, d, place, capture)
+}
+
+// begin records the Drydock as preparing, or finds the one that an earlier call
+// began on the same source.
+func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Source, rid id.Run, life time.Duration) (drydock.Drydock, error) {
+	now := s.Clock.Now()
+	d := drydock.Drydock{
+		ID: id.Drydock(s.IDs.New(id.KindDrydock)), Run: rid, Status: drydock.Preparing,
+		Checkpoint: id.Checkpoint(s.IDs.New(id.KindCheckpoint)), Source: src,
+		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(life),
+	}
+	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
+		r, err := rec.Run(rid)
+		if err != nil {
+			return err
+		}
+		if r.Status != run.Active {
+			return fault.New(fault.RunNotEligible, "the Run is %s", r.Status).At("run").Hint("use an active Run")
+		}
+		old, err := rec.DrydockOfRun(rid)
+		switch {
+		case err == nil && old.Status == drydock.Preparing && old.Source.TrustDigest() == src.TrustDigest():
+			d = old
+			op, err := key.Find(rec)
+			if err != nil || op != nil {
+				return err
+			}
+			return key.Record(rec, nil, now)
+		case err == nil:
+			return fault.New(fault.OperationConflict, "the Run has the Drydock %s (%s)", old.ID, old.Status).At("run").
+				Hint("look at `cyberagent drydock status %s`", rid)
+		case !errors.Is(err, fault.NotFound):
+			return err
+		}
+		if err := bounds(rec, src); err != nil {
+			return err
+		}
+		if err := rec.AddDrydock(d); err != nil {
+			return err
+		}
+		if err := rec.AddEvent(ports.Event{Run: rid, Kind: "drydock.preparing", Subject: string(d.ID), At: now}); err != nil {
+			return err
+		}
+		return key.Record(rec, nil, now)
+	})
+	return d, err
+}
+
+// bounds keeps the number of Drydocks (contract section 3).
+func bounds(rec ports.Records, src drydock.Source) error {
+	all, err := rec.ListDrydocks()
+	if err != nil {
+		return err
+	}
+	same := 0
+	for _, d := range all {
+		if d.Source.CommonDir == src.CommonDir {
+			same++
+		}
+	}
+	if len(all) >= limits.DrydocksTotal || same >= limits.DrydocksPerRepo {
+		return fault.New(fault.LimitReached, "%d Drydocks exist, %d of this repository; at most %d and %d are allowed",
+			len(all), same, limits.DrydocksTotal, limits.DrydocksPerRepo).At("run").
+			Hint("clean up Drydocks that are no longer used")
+	}
+	return nil
+}
+
+func (s *Service) finish(ctx context.Context, key operation.Key, d drydock.Drydock, place drydock.Place, capture drydock.Capture) (View, error) {
+	now := s.Clock.Now()
+	first := d.Checkpoint
+	d.Place = place
+	d = d.Advance(first, now)
+	v := view(d)
+	c := drydock.Checkpoint{
+		ID: first, Drydock: d.ID, Run: d.Run, Generation: d.Generation, Origin: drydock.OriginCreate,
+		Receipt: id.Receipt(s.IDs.New(id.KindReceipt)), Capture: capture, CreatedAt: now,
+	}
+	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
+		if err := rec.UpdateDrydock(d); err != nil {
+			return err
+		}
+		if err := rec.AddCheckpoint(c); err != nil {
+			return err
+		}
+		if err := rec.AddEvent(ports.Event{Run: d.Run, Kind: "drydock.ready", Subject: string(d.ID), At: now}); err != nil {
+			return err
+		}
+		return key.Answer(rec, v)
+	})
+	return v, err
+}

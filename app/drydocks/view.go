@@ -1,0 +1,191 @@
+// Package drydocks holds the use cases of a Run's worktree: create it in two
+// steps, look at it, record a Checkpoint, show what changed.
+package drydocks
+
+import (
+	"context"
+	"time"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/ports"
+)
+
+// Service is the use cases over their ports.
+type Service struct {
+	Ledger    ports.Ledger
+	Sources   ports.Sources
+	Worktrees ports.Worktrees
+	Clock     ports.Clock
+	IDs       ports.IDs
+}
+
+// Protocols of the answers.
+const (
+	SourceProtocol     = "drydock-source.v1"
+	Protocol           = "drydock.v1"
+	CheckpointProtocol = "drydock-checkpoint.v1"
+	DiffProtocol       = "drydock-diff.v1"
+	LogProtocol        = "drydock-log.v1"
+)
+
+// SourceView is the first step of create: what the Drydock would be made from.
+// TrustDigest is what the second step confirms.
+type SourceView struct {
+	Protocol    string         `json:"protocol_version"`
+	RunID       id.Run         `json:"run_id"`
+	Source      drydock.Source `json:"source"`
+	TrustDigest string         `json:"trust_digest"`
+}
+
+// View is a Drydock as it is shown.
+type View struct {
+	Protocol     string         `json:"protocol_version"`
+	DrydockID    id.Drydock     `json:"drydock_id"`
+	RunID        id.Run         `json:"run_id"`
+	Status       drydock.Status `json:"status"`
+	Reason       string         `json:"reason"`
+	Generation   int64          `json:"generation"`
+	CheckpointID id.Checkpoint  `json:"checkpoint_id"`
+	BaseCommit   string         `json:"base_commit"`
+	Branch       string         `json:"branch"`
+	Path         string         `json:"path"`
+	Access       drydock.Access `json:"access"`
+	// Intact says that the root and its .git file are what was recorded.
+	Intact      bool         `json:"intact"`
+	IntactError string       `json:"intact_error"`
+	Drift       []string     `json:"drift"`
+	Running     id.Admission `json:"running_admission"`
+	CreatedAt   time.Time    `json:"created_at"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+	ExpiresAt   time.Time    `json:"expires_at"`
+	Replayed    bool         `json:"replayed"`
+}
+
+func view(d drydock.Drydock) View {
+	return View{
+		Protocol: Protocol, DrydockID: d.ID, RunID: d.Run, Status: d.Status, Reason: d.Reason,
+		Generation: d.Generation, CheckpointID: d.Checkpoint, BaseCommit: d.Source.HeadCommit,
+		Branch: d.Place.Branch, Path: d.Place.Root, Access: d.Place.Access, Intact: true, Drift: []string{},
+		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, ExpiresAt: d.ExpiresAt,
+	}
+}
+
+// CheckpointView is a Checkpoint as it is shown.
+type CheckpointView struct {
+	Protocol   string             `json:"protocol_version"`
+	ID         id.Checkpoint      `json:"checkpoint_id"`
+	DrydockID  id.Drydock         `json:"drydock_id"`
+	RunID      id.Run             `json:"run_id"`
+	Parent     id.Checkpoint      `json:"parent_id"`
+	Generation int64              `json:"generation"`
+	Origin     drydock.Origin     `json:"origin"`
+	Admission  id.Admission       `json:"admission_id"`
+	Commit     string             `json:"commit"`
+	Entries    int64              `json:"entries"`
+	Bytes      int64              `json:"bytes"`
+	Changed    drydock.Counts     `json:"changed"`
+	Excluded   []drydock.Excluded `json:"excluded"`
+	CreatedAt  time.Time          `json:"created_at"`
+	Replayed   bool               `json:"replayed"`
+}
+
+func checkpointView(c drydock.Checkpoint) CheckpointView {
+	v := CheckpointView{
+		Protocol: CheckpointProtocol, ID: c.ID, DrydockID: c.Drydock, RunID: c.Run, Parent: c.Parent,
+		Generation: c.Generation, Origin: c.Origin, Admission: c.Admission, Commit: c.Capture.Commit,
+		Entries: c.Capture.Entries, Bytes: c.Capture.Bytes, Changed: c.Capture.Changed,
+		Excluded: c.Capture.Excluded, CreatedAt: c.CreatedAt,
+	}
+	if v.Excluded == nil {
+		v.Excluded = []drydock.Excluded{}
+	}
+	return v
+}
+
+// current reads the Run's Drydock and the admission that may have a container on
+// it.
+func (s *Service) current(ctx context.Context, rid id.Run) (d drydock.Drydock, running id.Admission, err error) {
+	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
+		if _, err := rec.Run(rid); err != nil {
+			return err
+		}
+		if d, err = rec.DrydockOfRun(rid); err != nil {
+			return err
+		}
+		running, err = open(rec, rid)
+		return err
+	})
+	return d, running, err
+}
+
+// open returns the admission of a Run that is not final, or nothing.
+func open(rec ports.Records, rid id.Run) (id.Admission, error) {
+	all, err := rec.OpenAdmissions(rid)
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	return all[0].ID, nil
+}
+
+// Status verifies the Drydock and compares its files with its Checkpoint,
+// unless a command is using it.
+func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
+	d, running, err := s.current(ctx, rid)
+	if err != nil {
+		return View{}, err
+	}
+	v := view(d)
+	v.Running = running
+	if d.Status == drydock.Preparing {
+		return v, nil
+	}
+	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {
+		v.Intact, v.IntactError = false, err.Error()
+		return v, nil
+	}
+	if running != "" {
+		return v, nil
+	}
+	changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, driftShown)
+	if err != nil {
+		return v, err
+	}
+	for _, c := range changes {
+		v.Drift = append(v.Drift, string(c.Kind)+" "+c.Path)
+	}
+	return v, nil
+}
+
+// driftShown is how many drifted paths a status lists.
+const driftShown = 20
+
+// Use verifies the Drydock and returns where an operator or an agent's editor
+// works on it. It refuses one that is not ready or that a command is using.
+func (s *Service) Use(ctx context.Context, rid id.Run) (View, error) {
+	d, running, err := s.current(ctx, rid)
+	if err != nil {
+		return View{}, err
+	}
+	if running != "" {
+		return View{}, busy(running)
+	}
+	if d.Status != drydock.Ready {
+		return View{}, notReady(d)
+	}
+	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {
+		return View{}, err
+	}
+	return view(d), nil
+}
+
+func busy(a id.Admission) error {
+	return fault.New(fault.InProgress, "command %s may still have a container on this Drydock", a).At("run").
+		Hint("wait for it, or run `cyberagent run standard-code recover --admission %s`", a)
+}
+
+func notReady(d drydock.Drydock) error {
+	return fault.New(fault.DrydockNotReady, "the Drydock is %s %s", d.Status, d.Reason).At("run").
+		Hint("look at `cyberagent drydock status %s`", d.Run)
+}

@@ -1,0 +1,150 @@
+package standardcode
+
+import (
+	"context"
+	"errors"
+
+	"cyberagent/domain/admission"
+	"cyberagent/domain/canon"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/manifest"
+	"cyberagent/ports"
+)
+
+// driftShown is how many drifted paths an answer names.
+const driftShown = 10
+
+// gather collects what the checks look at. Without every gate nothing outside
+// the ledger is asked. An unreachable engine and a missing Drydock are evidence;
+// an error is something that could not be found out.
+func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates, want *admission.Requested) (admission.Evidence, error) {
+	e := admission.Evidence{Gates: gates, Requested: want, AllowDesktop: s.Settings.AllowDesktop}
+	dd := &admission.DrydockFacts{}
+	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
+		r, err := rec.Run(rid)
+		if err != nil {
+			return err
+		}
+		e.Run = &r
+		d, err := rec.DrydockOfRun(rid)
+		if errors.Is(err, fault.NotFound) {
+			return nil
+		}
+		dd.Drydock, dd.Present = d, err == nil
+		return err
+	})
+	if err != nil {
+		return e, err
+	}
+	e.Drydock = dd
+	if len(gates.Missing()) > 0 {
+		return e, nil
+	}
+	if err := s.gatherEngine(ctx, &e); err != nil {
+		return e, err
+	}
+	return e, s.gatherDrydock(ctx, dd)
+}
+
+func (s *Service) gatherEngine(ctx context.Context, e *admission.Evidence) error {
+	facts, err := s.Engine.Probe(ctx)
+	if err != nil {
+		return err
+	}
+	e.Engine = &facts
+	digest := s.Settings.ImageDigest(s.Engine.Engine())
+	e.Image = &admission.ImageFacts{Configured: digest}
+	if facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
+		return nil
+	}
+	image, err := s.Engine.InspectImage(ctx, digest)
+	if err != nil {
+		return err
+	}
+	image.Configured = digest
+	e.Image = &image
+	return nil
+}
+
+// gatherDrydock compares the files with the Checkpoint, unless the record alone
+// says that the Drydock is not ready.
+func (s *Service) gatherDrydock(ctx context.Context, f *admission.DrydockFacts) error {
+	if !f.Present || f.Drydock.Status != drydock.Ready {
+		return nil
+	}
+	if err := s.Worktrees.Verify(ctx, f.Drydock.Place); err != nil {
+		if !is(err, fault.IntegrityLost) {
+			return err
+		}
+		f.Drifted, f.Drift = true, []string{err.Error()}
+		return nil
+	}
+	changes, err := s.Worktrees.Drift(ctx, f.Drydock.Place, f.Drydock.Checkpoint, driftShown)
+	if err != nil {
+		if !is(err, fault.RecoveryRequired) {
+			return err
+		}
+		f.Drifted, f.Drift = true, []string{err.Error()}
+		return nil
+	}
+	for _, c := range changes {
+		f.Drift = append(f.Drift, string(c.Kind)+" "+c.Path)
+	}
+	f.Drifted = len(changes) > 0
+	return nil
+}
+
+// evidenceDigest identifies what was looked at, without host paths.
+func evidenceDigest(e admission.Evidence) string {
+	var dd any
+	if e.Drydock != nil && e.Drydock.Present {
+		dd = []any{e.Drydock.Drydock.BindingDigest(), string(e.Drydock.Drydock.Status), e.Drydock.Drifted}
+	}
+	var run any
+	if e.Run != nil {
+		run = []any{e.Run.ID, e.Run.Status, e.Run.Profile.Revision, e.Run.Permission.Revision}
+	}
+	return canon.Digest([]any{e.Gates, run, e.Engine, e.Image, dd, e.Requested, e.AllowDesktop})
+}
+
+// authority is the state that a preparation binds to, from complete evidence.
+func authority(e admission.Evidence) manifest.Authority {
+	d := e.Drydock.Drydock
+	return manifest.Authority{
+		Drydock: d.ID, Generation: d.Generation, Checkpoint: d.Checkpoint, BindingSHA256: d.BindingDigest(),
+		ProfileRevision: e.Run.Profile.Revision, PermissionRevision: e.Run.Permission.Revision,
+		Engine: e.Engine.Engine, ImageDigest: e.Image.Configured,
+	}
+}
+
+// admitted gathers and refuses: what prepare and execute stand on.
+func (s *Service) admitted(ctx context.Context, r Request) (admission.Evidence, error) {
+	e, err := s.gather(ctx, r.Run, r.Gates, r.requested())
+	if err != nil {
+		return e, err
+	}
+	if err := admission.Error(admission.Evaluate(e)); err != nil {
+		return e, err
+	}
+	if !e.Complete() {
+		return e, fault.New(fault.Internal, "the evidence is not complete")
+	}
+	free, err := s.Meter.Free(ctx, e.Drydock.Drydock.Place.Root)
+	if err != nil {
+		return e, err
+	}
+	return e, headroom(free)
+}
+
+// headroom refuses a filesystem that could be filled (contract section 3).
+func headroom(f drydock.Free) error {
+	if f.Bytes >= limits.HeadroomBytes && (!f.InodesKnown || f.Inodes >= limits.HeadroomInodes) {
+		return nil
+	}
+	return fault.New(fault.Headroom, "the Drydock's filesystem has %d MiB and %d inodes free; %d MiB and %d are needed",
+		f.Bytes/limits.MiB, f.Inodes, limits.HeadroomBytes/limits.MiB, limits.HeadroomInodes).
+		Hint("free space on the filesystem that holds the Drydocks")
+}

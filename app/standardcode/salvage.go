@@ -1,0 +1,249 @@
+package standardcode
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/lifecycle"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/result"
+	"cyberagent/ports"
+)
+
+// salvage is recovery's work on one admission.
+type salvage struct {
+	s      *Service
+	engine ports.Engine
+	adm    lifecycle.Admission
+
+	lease      lifecycle.Lease
+	ownerLives bool
+	situation  lifecycle.Situation
+	drydock    drydock.Drydock
+	containers []ports.Container // exactly owned
+	started    time.Time
+}
+
+// look reads the ledger and the engine anew.
+func (v *salvage) look(ctx context.Context) error {
+	v.situation = lifecycle.Situation{}
+	err := v.s.Ledger.Read(ctx, func(rec ports.Records) error {
+		log, err := rec.Log(v.adm.ID)
+		if err != nil {
+			return err
+		}
+		events := lifecycle.EventsOf(log)
+		if v.situation.State, err = lifecycle.Replay(events); err != nil {
+			return err
+		}
+		v.situation.StartIntended = lifecycle.MayHaveStarted(events)
+		for _, e := range log {
+			if d := verdictOf(e.Detail); d != nil {
+				v.situation.Reported = d
+			}
+			if e.Event == lifecycle.StartIntent {
+				v.started = e.At
+			}
+		}
+		v.ownerLives = !v.s.ownerDead(rec, v.adm.ID)
+		c, err := rec.Cancellation(v.adm.ID)
+		if err != nil {
+			return err
+		}
+		v.situation.Cancelled = c != nil
+		if _, err = rec.CheckpointOfAdmission(v.adm.ID); err == nil {
+			v.situation.Checkpointed = true
+		} else if !errors.Is(err, fault.NotFound) {
+			return err
+		}
+		v.drydock, err = rec.Drydock(v.adm.Authority.Drydock)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.observe(ctx)
+}
+
+// observe asks the engine and, where the table needs it, the files.
+func (v *salvage) observe(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	found, err := v.engine.Find(call, v.adm.ID)
+	if err != nil {
+		v.situation.Seen = lifecycle.SeenUnreachable
+		return nil //nolint:nilerr // an engine that does not answer is a fact here
+	}
+	v.containers, v.situation.Seen = classify(found, v.owner())
+	if v.situation.Seen == lifecycle.SeenCreated && v.situation.StartIntended {
+		changes, err := v.s.Worktrees.Drift(ctx, v.drydock.Place, v.adm.Authority.Checkpoint, 1)
+		v.situation.DrydockUnchanged = err == nil && len(changes) == 0
+	}
+	return nil
+}
+
+func (v *salvage) owner() ports.Ownership {
+	return ports.Ownership{Admission: v.adm.ID, Installation: v.s.Ledger.Installation()}
+}
+
+// classify says what the engine shows of an admission.
+func classify(found []ports.Container, o ports.Ownership) ([]ports.Container, lifecycle.Seen) {
+	if len(found) == 0 {
+		return nil, lifecycle.SeenAbsent
+	}
+	if len(found) > 1 {
+		return nil, lifecycle.SeenAmbiguous
+	}
+	c := found[0]
+	if !exact(c, o) {
+		return nil, lifecycle.SeenForeign
+	}
+	seen := map[ports.ContainerState]lifecycle.Seen{
+		ports.StateCreated: lifecycle.SeenCreated, ports.StateRunning: lifecycle.SeenRunning,
+		ports.StatePaused: lifecycle.SeenPaused, ports.StateExited: lifecycle.SeenExited,
+	}[c.State]
+	if seen == "" {
+		seen = lifecycle.SeenOther
+	}
+	return found, seen
+}
+
+// take makes this process the owner; release ends that.
+func (v *salvage) take(ctx context.Context) (release func(), err error) {
+	owner := id.Owner(v.s.IDs.New(id.KindOwner))
+	unlock, err := v.s.Locks.Hold(owner)
+	if err != nil {
+		return nil, err
+	}
+	err = v.s.Ledger.Write(ctx, func(rec ports.Records) error {
+		dead := false
+		if l, err := rec.Lease(v.adm.ID); err == nil {
+			dead = v.s.Locks.Dead(l.Owner)
+		}
+		var err error
+		v.lease, err = rec.TakeLease(v.adm.ID, owner, v.s.Clock.Boot(), dead)
+		return err
+	})
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+func (v *salvage) append(ctx context.Context, e lifecycle.Event, detail map[string]string) error {
+	entry := lifecycle.Entry{
+		Admission: v.adm.ID, Event: e, Owner: v.lease.Owner, Generation: v.lease.Generation, Detail: detail, At: v.s.Clock.Now(),
+	}
+	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
+		// Every step renews: recovery's own steps are shorter than a lease.
+		l, err := rec.RenewLease(v.lease, v.s.Clock.Boot())
+		if err != nil {
+			return err
+		}
+		v.lease = l
+		return rec.Append(entry, v.s.Clock.Boot())
+	})
+}
+
+// apply does the plan step by step. Each step is recorded, and repeating a plan
+// after a crash ends alike.
+func (v *salvage) apply(ctx context.Context, p lifecycle.Plan) error {
+	verdict := result.Verdict{Status: p.Status, Reason: p.Reason}
+	if r := v.situation.Reported; r != nil && r.Reason == p.Reason {
+		verdict = *r // with its exit code and signal
+	}
+	r := blank(refOf(v.adm), verdict, v.s.Clock.Now())
+	r.Details["recovered"] = p.Why
+	if v.situation.StartIntended && !v.started.IsZero() {
+		r.StartedAt = &v.started
+	}
+	if len(v.containers) == 1 && v.situation.Seen == lifecycle.SeenExited {
+		r.Details["engine_exit_code"] = strconv.Itoa(v.containers[0].ExitCode)
+	}
+	var end ending
+	for _, step := range p.Steps {
+		var err error
+		switch step {
+		case lifecycle.StepStop:
+			err = v.stop(ctx)
+		case lifecycle.StepRemove:
+			err = v.remove(ctx, verdict)
+		case lifecycle.StepCheckpoint:
+			end = v.checkpoint(ctx, &r)
+		case lifecycle.StepFinalize:
+			err = v.finalize(ctx, verdict, end, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends a running container of a lost owner.
+func (v *salvage) stop(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	cid := v.containers[0].ID
+	if err := v.engine.Stop(call, cid); err != nil {
+		return err
+	}
+	soon, stop := context.WithTimeout(call, stopPatience)
+	defer stop()
+	if _, err := v.engine.Wait(soon, cid); err == nil {
+		return nil
+	}
+	if err := v.engine.Kill(call, cid); err != nil {
+		return err
+	}
+	_, err := v.engine.Wait(call, cid)
+	return err
+}
+
+func (v *salvage) remove(ctx context.Context, verdict result.Verdict) error {
+	if v.situation.State == lifecycle.Finalized {
+		return removeOwned(ctx, v.engine, v.owner())
+	}
+	if err := v.append(ctx, lifecycle.RemoveIntent, verdictDetail(verdict)); err != nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	if err := removeOwned(call, v.engine, v.owner()); err != nil {
+		return err
+	}
+	return v.append(ctx, lifecycle.RemoveDone, nil)
+}
+
+// checkpoint records what the lost command left, or quarantines the Drydock.
+func (v *salvage) checkpoint(ctx context.Context, r *Result) ending {
+	integrity := r.ReasonCode == result.IntegrityLost
+	if err := v.s.Worktrees.Verify(ctx, v.drydock.Place); err != nil {
+		r.Details["verify"] = err.Error()
+		integrity = true
+	}
+	return recordFiles(ctx, v.s, v.adm, v.drydock, drydock.OriginRecovery, integrity, r)
+}
+
+func (v *salvage) finalize(ctx context.Context, verdict result.Verdict, end ending, r Result) error {
+	boot := v.s.Clock.Boot()
+	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
+		entry := lifecycle.Entry{
+			Admission: v.adm.ID, Event: lifecycle.FinalizeDone, Owner: v.lease.Owner, Generation: v.lease.Generation,
+			Detail: verdictDetail(verdict), At: v.s.Clock.Now(),
+		}
+		if err := rec.Append(entry, boot); err != nil {
+			return err
+		}
+		if err := writeEnd(rec, v.adm, verdict, end, r, v.started); err != nil {
+			return err
+		}
+		return rec.ReleaseLease(v.lease)
+	})
+}
