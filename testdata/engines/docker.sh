@@ -230,6 +230,7 @@ drop_policy() {
 
 install_missing() {
 	local name missing=()
+	drop_policy # of an installation that was killed
 	for name in dockerd containerd containerd-shim-runc-v2 runc iptables; do
 		find_program "$name" >/dev/null || missing+=("$name")
 	done

@@ -41,10 +41,10 @@ die() {
 
 packages_of() { # base -> Debian packages beyond the essential ones
 	case $1 in
-	go) echo ca-certificates ;;
-	node) echo libstdc++6,libatomic1,ca-certificates ;;
-	python) echo python3,python3-pytest,python3-pip,ca-certificates ;;
-	rust) echo rustc,cargo,gcc,libc6-dev,ca-certificates ;;
+	go) ;;
+	node) echo libstdc++6 libatomic1 ;;
+	python) echo python3 python3-pytest python3-pip ;;
+	rust) echo rustc cargo gcc libc6-dev ;;
 	esac
 }
 
@@ -80,11 +80,11 @@ locate_go() {
 		read -r GOROOT_DIR
 		read -r GO_VERSION
 	} < <(cd "$REPO" && go env GOROOT GOVERSION)
-	# The directive is 1.26 (any patch release) or 1.26.3 (at least that one,
-	# which the go command itself has seen to).
-	wanted=$(awk '$1 == "go" { print $2; exit }' "$REPO/go.mod")
+	# The directive names a minor release or one of its patches; that this go is
+	# not older than the patch, the go command has seen to itself.
+	wanted=$(awk '$1 == "go" { print $2; exit }' "$REPO/go.mod" | cut -d. -f1,2)
 	case $GO_VERSION in
-	"go${wanted%.*.*}" | "go$wanted" | "go$wanted".* | "go$(cut -d. -f1,2 <<<"$wanted")".*) ;;
+	"go$wanted" | "go$wanted"[!0-9]*) ;;
 	*) die "go.mod wants Go $wanted and the go command here is ${GO_VERSION:-unknown}" "install Go $wanted, or allow GOTOOLCHAIN=auto" ;;
 	esac
 	readonly GOROOT_DIR GO_VERSION
@@ -141,7 +141,7 @@ install_tools() {
 }
 
 has_sha512() { # file base64
-	[ "$(sha512sum <"$1" | cut -d' ' -f1 | tr a-f A-F | sed 's/../\\x&/g' | xargs -0 printf '%b' 2>/dev/null | base64 -w0)" = "$2" ]
+	[ "$(sha512sum <"$1" | cut -d' ' -f1)" = "$(base64 -d <<<"$2" | od -An -v -tx1 | tr -d ' \n')" ]
 }
 
 npm_tarball() { # package version sha512 -> path of the verified tarball
@@ -163,25 +163,55 @@ npm_tarball() { # package version sha512 -> path of the verified tarball
 	echo "$file"
 }
 
-bootstrap() { # base root: the essential packages and those of the base
-	# The packages are linked in and out of one shared store; a link appears
-	# whole or not at all, so two builds do not disturb each other.
-	# shellcheck disable=SC2016 # $1 is the hook's
+# Packages are hard-linked out of and into one shared store. A link appears whole
+# or not at all, so two builds do not disturb each other.
+link_debs() { # from to
+	mkdir -p "$2"
+	find "$1" -maxdepth 1 -name '*.deb' -exec cp -lnt "$2" {} +
+}
+
+# Half of the time goes into the essential packages, so they are installed once
+# and copied. All four bases then hold the same release of the same files.
+bootstrap() { # root
+	# shellcheck disable=SC2016 # the hooks expand their own variables
 	local options=(
 		--mode=root --variant=essential --format=directory --components=main
-		--include="$(packages_of "$1")"
 		--aptopt='Acquire::Retries "3"' --aptopt='Acquire::Languages "none"'
 		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright'
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*'
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/lintian/*'
-		--skip=essential/unlink
-		--setup-hook='mkdir -p "$1/var/cache/apt/archives"; find "$CYBERAGENT_DEBS" -name "*.deb" -exec cp -lnt "$1/var/cache/apt/archives" {} +'
-		--customize-hook='find "$1/var/cache/apt/archives" -name "*.deb" -exec cp -lnt "$CYBERAGENT_DEBS" {} +'
+		--skip=essential/unlink --skip=cleanup/apt/lists
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr # or usrmerge brings the whole of Perl
+		--setup-hook='bash "$CYBERAGENT_SCRIPT" --link-debs "$CYBERAGENT_DEBS" "$1/var/cache/apt/archives"'
+		--customize-hook='bash "$CYBERAGENT_SCRIPT" --link-debs "$1/var/cache/apt/archives" "$CYBERAGENT_DEBS"'
 	)
 	local mirrors=()
 	[ -z "${CYBERAGENT_DEBIAN_MIRROR-}" ] || mirrors=("$CYBERAGENT_DEBIAN_MIRROR")
-	env CYBERAGENT_DEBS="$CACHE/debs" SOURCE_DATE_EPOCH="$EPOCH" TMPDIR="$CACHE/work" LC_ALL=C \
-		mmdebstrap "${options[@]}" "$SUITE" "$2" ${mirrors[@]+"${mirrors[@]}"}
+	env CYBERAGENT_SCRIPT="$SCRIPT" CYBERAGENT_DEBS="$CACHE/debs" SOURCE_DATE_EPOCH="$EPOCH" TMPDIR="$CACHE/work" LC_ALL=C \
+		mmdebstrap "${options[@]}" "$SUITE" "$1" ${mirrors[@]+"${mirrors[@]}"}
+}
+
+# apt runs outside, with the root's own configuration and lists, and dpkg inside:
+# the image needs no apt.
+install_packages() { # root package...
+	local root=$1 conf=$1.apt.conf
+	shift
+	[ $# -gt 0 ] || return 0
+	cat >"$conf" <<-APT
+		Dir "$root";
+		Dir::Etc::Trusted "/etc/apt/trusted.gpg";
+		Dir::Etc::TrustedParts "/etc/apt/trusted.gpg.d";
+		DPkg::Chroot-Directory "$root";
+		APT::Architecture "$ARCH";
+		APT::Architectures { "$ARCH"; };
+		APT::Install-Recommends "false";
+		APT::Sandbox::User "root";
+		DPkg::Options { "--force-unsafe-io"; };
+	APT
+	link_debs "$CACHE/debs" "$root/var/cache/apt/archives"
+	env APT_CONFIG="$conf" TMPDIR=/tmp LC_ALL=C DEBIAN_FRONTEND=noninteractive SOURCE_DATE_EPOCH="$EPOCH" \
+		apt-get -y -q -o Dpkg::Use-Pty=0 install "$@" >&2
+	link_debs "$root/var/cache/apt/archives" "$CACHE/debs"
 }
 
 add_go() { # root
@@ -190,15 +220,12 @@ add_go() { # root
 	# Left out: the compiler's own sources, tests of the standard library, what
 	# only a Go release needs. Kept: all that compiling, vetting and testing read.
 	tar -C "$GOROOT_DIR" -c --exclude='./api' --exclude='./doc' --exclude='./misc' --exclude='./test' \
-		--exclude='./pkg/obj' --exclude='./pkg/*/obj' --exclude='./pkg/*_*' --exclude='./src/cmd' --exclude='*_test.go' --exclude='testdata' . |
+		--exclude='./pkg/obj' --exclude='./pkg/*/obj' --exclude='./src/cmd' --exclude='*_test.go' --exclude='testdata' . |
 		tar -C "$to" -x --no-same-owner
-	# The pattern above keeps pkg/tool by naming it again.
-	mkdir -p "$to/pkg/tool"
-	cp -a "$GOROOT_DIR/pkg/tool/." "$to/pkg/tool/"
 	# Go no longer ships every tool built and would build this one from src/cmd
 	# in each sandbox; `go test -cover` asks for it.
 	if [ ! -e "$to/pkg/tool/linux_$ARCH/covdata" ]; then
-		(cd "$REPO" && CGO_ENABLED=0 GOOS=linux GOFLAGS= go build -trimpath -o "$to/pkg/tool/linux_$ARCH/covdata" cmd/covdata)
+		(cd "$REPO" && CGO_ENABLED=0 GOOS=linux GOFLAGS='' go build -trimpath -o "$to/pkg/tool/linux_$ARCH/covdata" cmd/covdata)
 	fi
 	chmod -R u+w "$to"
 }
@@ -227,10 +254,15 @@ add_python() { # root
 }
 
 add_rust() { # root
-	rm -f "$1"/usr/lib/gcc/*/*/lib*san.a "$1"/usr/lib/gcc/*/*/lib*san_preinit.o
+	# gcc is the linker here and compiles what a build script brings; its own
+	# link-time optimizer and sanitizers are a tenth of the image.
+	rm -f "$1"/usr/lib/gcc/*/*/lto1 "$1"/usr/bin/*lto-dump* \
+		"$1"/usr/lib/gcc/*/*/lib*san.* "$1"/usr/lib/gcc/*/*/lib*san_preinit.o "$1"/usr/lib/*-linux-gnu/lib{a,l,t,ub,hwa}san.so*
 }
 
 prune() { # root
+	: "${1:?}"
+	# shellcheck disable=SC2115 # checked in the line above
 	rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/* "$1"/var/log/* "$1"/tmp/* "$1"/run/* "$1"/dev/*
 	rm -rf "$1"/usr/share/{locale,man,info,lintian,bug,i18n} "$1"/etc/apt/apt.conf.d/* "$1"/etc/dpkg/dpkg.cfg.d/*
 	rm -f "$1"/var/lib/dpkg/*-old "$1"/etc/*- "$1"/etc/resolv.conf "$1"/etc/hostname "$1"/etc/.pwd.lock
@@ -256,9 +288,10 @@ pack() { # base root archive: a docker-archive of one layer
 }
 
 build() { # base archive
-	local root=$CACHE/work/$1.root started=$SECONDS
-	mkdir -p "$root"
-	bootstrap "$1" "$root"
+	local root=$CACHE/work/$1.root started=$SECONDS packages
+	read -ra packages <<<"$(packages_of "$1")"
+	cp -a "$CACHE/work/essential" "$root"
+	install_packages "$root" ${packages[@]+"${packages[@]}"}
 	"add_$1" "$root"
 	prune "$root"
 	pack "$1" "$root" "$2"
@@ -275,10 +308,15 @@ build_missing() {
 	[ ${#todo[@]} -gt 0 ] || return 0
 	[ "$(id -u)" = 0 ] || die "making base images needs root: packages are unpacked with their owners" "run it as root, for example: sudo -E $0"
 	install_tools
-	rm -rf "$CACHE/work"
+	rm -rf --one-file-system "$CACHE/work"
 	mkdir -p "$CACHE/work" "$CACHE/debs"
 	chmod 755 "$CACHE/work" "$CACHE/debs"
-	say "building ${todo[*]} from Debian $SUITE (log: $CACHE/<base>.log)"
+	say "unpacking Debian $SUITE (log: $CACHE/essential.log)"
+	bash "$SCRIPT" --bootstrap 2>"$CACHE/essential.log" >&2 || {
+		tail -n 12 "$CACHE/essential.log" >&2
+		die "mmdebstrap failed (whole log: $CACHE/essential.log)" "check the network and the package sources (CYBERAGENT_DEBIAN_MIRROR names another mirror), then repeat"
+	}
+	say "building ${todo[*]} (logs: $CACHE/<base>.log)"
 	# The slowest first.
 	for base in rust python go node; do
 		case " ${todo[*]} " in *" $base "*) ;; *) continue ;; esac
@@ -295,7 +333,7 @@ build_missing() {
 		wait -n || fail_build
 		running=$((running - 1))
 	done
-	rm -rf "$CACHE/work"
+	rm -rf --one-file-system "$CACHE/work"
 }
 
 fail_build() {
@@ -315,15 +353,25 @@ drop_old() { # keeps the two newest archives of each base: a branch with another
 }
 
 main() {
+	if [ "${1-}" = --link-debs ]; then # from a hook of mmdebstrap
+		link_debs "$2" "$3"
+		return
+	fi
 	locate
 	locate_go
 	SCRIPT_DIGEST=$(sha256sum <"$SCRIPT" | cut -d' ' -f1)
 	readonly SCRIPT_DIGEST
 	mkdir -p "$CACHE/client"
-	if [ "${1-}" = --build ] && [ $# -eq 2 ]; then # our own child, under our lock
+	case ${1-} in # our own children, under our lock
+	--bootstrap)
+		bootstrap "$CACHE/work/essential"
+		return
+		;;
+	--build)
 		build "$2" "$(archive_of "$2")"
 		return
-	fi
+		;;
+	esac
 	[ $# -eq 0 ] || die "unknown argument '$1'" "usage: CYBERAGENT_DOCKER_SOCKET=<path> $0"
 
 	# What this recipe became in this engine the last time.
@@ -336,6 +384,7 @@ main() {
 		return
 	fi
 
+	# The builds inherit the lock: one that outlives a killed script still holds it.
 	exec 9>"$CACHE/lock"
 	flock -n 9 || {
 		say "another $PROG is at work; waiting"
@@ -345,7 +394,7 @@ main() {
 	build_missing
 	for base in "${BASES[@]}"; do
 		say "loading $(tag_of "$base")"
-		docker_ load -q -i "$(archive_of "$base")" >&2
+		docker_ load -q -i "$(archive_of "$base")" >/dev/null
 	done
 	found=$(ids) || die "the engine does not show the images that it loaded" "docker -H unix://$SOCKET image ls"
 	lines=$(lines_for <<<"$found") || die "the engine names the images in a way that is not sha256:<64 hex>" "docker -H unix://$SOCKET image inspect $(tag_of go)"

@@ -1,0 +1,3 @@
+module example.test/wordcount
+
+go 1.26

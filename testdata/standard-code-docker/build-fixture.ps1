@@ -1,0 +1,4 @@
+# Builds the fixture image from the four bases that
+# CYBERAGENT_STANDARD_CODE_{GO,NODE,PYTHON,RUST}_IMAGE_DIGEST name.
+& cyberagent fixture build @args
+exit $LASTEXITCODE
