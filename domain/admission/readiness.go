@@ -63,8 +63,12 @@ type BlockerFact struct {
 const None = "none"
 
 // Answer renders refusals as the readiness answer at a time. evidence is the
-// digest of what was looked at.
+// digest of what was looked at. Where nothing refused but not everything was
+// looked at, the answer is not ready.
 func Answer(e Evidence, refused []Verdict, evidence string, now time.Time) Readiness {
+	if len(refused) == 0 && !e.Complete() {
+		refused = []Verdict{refuse(fault.Internal, "backend_not_ready", RetryReadiness, "not everything could be looked at")}
+	}
 	r := Readiness{
 		Protocol: ReadinessProtocol, Backend: Backend, Status: StatusReady,
 		ReasonCode: None, RemediationCode: None,

@@ -125,6 +125,9 @@ func (a Approval) Request(by string, now time.Time) (Approval, error) {
 // approval may be used, 0 for the default. It returns invalid_argument for bad
 // words and the approval's own code when it is no longer pending.
 func (a Approval) Review(d Decision, reviewer, reason string, life time.Duration, now time.Time) (Approval, error) {
+	if _, err := ParseDecision(string(d)); err != nil {
+		return a, err
+	}
 	if life == 0 {
 		life = limits.ApprovalLife
 	}
@@ -171,6 +174,9 @@ func (a Approval) Consume(p id.Preparation, by id.Admission, now time.Time) (App
 	if a.Preparation != p {
 		return a, fault.New(fault.ApprovalForeign, "approval %s belongs to another preparation", a.ID).At("approval").
 			Hint("pass the approval that prepare answered for %s", p)
+	}
+	if by == "" {
+		return a, fault.New(fault.Internal, "approval %s cannot be used by no admission", a.ID)
 	}
 	if s := a.Status(now); s != Approved {
 		return a, notUsable(a, s)

@@ -197,7 +197,7 @@ func TestCopiesLeaveTheOriginalAlone(t *testing.T) {
 	if len(with.Details) != 2 || with.Details["a"] != "1" || with.Details["b"] != "2" {
 		t.Errorf("With gave %v", with.Details)
 	}
-	if _, leaked := at.With("c", "3").Details["c"]; !leaked {
+	if _, kept := at.With("c", "3").Details["c"]; !kept {
 		t.Error("With did not keep its fact")
 	}
 	if _, leaked := first.Details["c"]; leaked {

@@ -27,7 +27,7 @@ var expected = []isolation.Fact{
 	{"environment", "none"},
 	{"hostname", "standard-code"},
 	{"mask", "ro matches"},
-	{"mask.sha256", ""},
+	{"mask.sha256", "d9d814a947037f845b58d9f6c8d86aec878b64e515d17f720a9c08c4e50f7704"},
 	{"mounts.unknown", "none"},
 	{"mounts.writable", "none beyond the contract"},
 	{"namespace.cgroup", "own"},

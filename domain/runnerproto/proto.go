@@ -8,11 +8,13 @@
 package runnerproto
 
 import (
-	"time"
+	"bytes"
+	"strings"
 
 	"cyberagent/domain/canon"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
 )
 
 // Protocol names the version. ProtocolV1 is known from old manifests and images
@@ -60,19 +62,53 @@ type Quota struct {
 // Encode returns the canonical JSON that is the runner's second argument.
 func (b Binding) Encode() ([]byte, error) { return canon.JSON(b) }
 
-// DecodeBinding reads a Binding strictly and refuses another protocol.
+// DecodeBinding reads a Binding strictly: it must be the canonical encoding of
+// itself, so that what was hashed and approved is what is acted on. It returns
+// runner_protocol_outdated for another protocol and runner_failure for anything
+// else that the runner would not act on.
 func DecodeBinding(data []byte) (Binding, error) {
 	var b Binding
 	if err := canon.Strict(data, &b); err != nil {
 		return Binding{}, fault.Wrap(fault.RunnerFailure, err, "unreadable binding")
 	}
-	switch {
-	case b.Protocol != Protocol:
+	if b.Protocol != Protocol {
 		return Binding{}, fault.New(fault.RunnerOutdated, "protocol %q, want %q", b.Protocol, Protocol)
-	case b.Mode != ModeRun && b.Mode != ModeRepair:
-		return Binding{}, fault.New(fault.RunnerFailure, "mode %q", b.Mode)
-	case b.TimeoutMillis <= 0 || b.TimeoutMillis > time.Hour.Milliseconds() || b.GraceMillis <= 0:
-		return Binding{}, fault.New(fault.RunnerFailure, "time limits out of range")
+	}
+	if err := b.check(); err != nil {
+		return Binding{}, err
+	}
+	again, err := b.Encode()
+	if err != nil {
+		return Binding{}, fault.Wrap(fault.RunnerFailure, err, "unreadable binding")
+	}
+	if !bytes.Equal(again, data) {
+		return Binding{}, fault.New(fault.RunnerFailure, "the binding is not canonical JSON")
 	}
 	return b, nil
+}
+
+// check refuses values that no host of this protocol sends. Whether the command
+// itself is allowed was decided before; the runner's own fences are the closed
+// set of tools and the kernel's resolution of the working directory.
+func (b Binding) check() error {
+	bad := func(format string, a ...any) error { return fault.New(fault.RunnerFailure, format, a...) }
+	q := b.Quota
+	switch {
+	case b.Mode != ModeRun && b.Mode != ModeRepair:
+		return bad("mode %q", b.Mode)
+	case b.Stdin != isolation.StdinClosed && b.Stdin != isolation.StdinPipe:
+		return bad("stdin policy %q", b.Stdin)
+	case b.TimeoutMillis <= 0 || b.TimeoutMillis > limits.MaxTimeout.Milliseconds():
+		return bad("timeout of %d ms", b.TimeoutMillis)
+	case b.GraceMillis <= 0 || b.GraceMillis > limits.MaxTimeout.Milliseconds():
+		return bad("grace of %d ms", b.GraceMillis)
+	case q.GrowthBytes <= 0 || q.GrowthEntries <= 0 || q.HeadroomBytes <= 0 || q.HeadroomInodes <= 0:
+		return bad("a quota that is not above zero: %+v", q)
+	}
+	for _, a := range append([]string{b.Workdir}, b.Arguments...) {
+		if strings.ContainsRune(a, 0) {
+			return bad("a NUL in %q", a)
+		}
+	}
+	return nil
 }

@@ -89,6 +89,9 @@ type Growth struct {
 	PeakBytes   int64 `json:"peak_bytes"`
 	PeakEntries int64 `json:"peak_entries"`
 	Scans       int64 `json:"scans"`
+	// MaxGapMillis is the longest time between two looks at the free space: how
+	// long something could grow unseen.
+	MaxGapMillis int64 `json:"max_gap_ms"`
 }
 
 // Usage is what the command and everything it left behind used.

@@ -126,7 +126,7 @@ install_tools() {
 	local missing=()
 	command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
-	command -v npm >/dev/null || command -v curl >/dev/null || missing+=(curl ca-certificates)
+	command -v npm >/dev/null || missing+=(npm)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	command -v apt-get >/dev/null || die "missing: ${missing[*]}" "install them by your system's means"
 	say "installing ${missing[*]}"
@@ -150,11 +150,7 @@ npm_tarball() { # package version sha512 -> path of the verified tarball
 		local new
 		mkdir -p "$CACHE/npm"
 		new=$(mktemp -d "$CACHE/npm/new.XXXXXX")
-		if command -v npm >/dev/null; then
-			(cd "$new" && npm pack --silent "$1@$2" >/dev/null)
-		else
-			curl -fsSL --retry 3 -o "$new/$1-$2.tgz" "${npm_config_registry:-https://registry.npmjs.org}/$1/-/$1-$2.tgz"
-		fi || die "cannot download the npm package $1@$2" "check the network; a mirror is named in ~/.npmrc or \$npm_config_registry"
+		(cd "$new" && npm pack --silent "$1@$2" >/dev/null) || die "cannot download the npm package $1@$2" "check the network; a mirror is named in ~/.npmrc or \$npm_config_registry"
 		has_sha512 "$new/$1-$2.tgz" "$3" || die "the npm package $1@$2 is not the pinned one (sha512)" \
 			"the mirror serves other content; do not use it"
 		mv "$new/$1-$2.tgz" "$file"

@@ -1,0 +1,167 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"cyberagent/domain/fault"
+	"cyberagent/domain/limits"
+	"cyberagent/ports"
+)
+
+// Attach implements ports.Containers. ctx bounds the attaching only; Close,
+// Remove, or the end of the container ends the attachment. Both readers must be
+// read at the same time, for they share one connection.
+func (e *Engine) Attach(ctx context.Context, c ports.ContainerID) (ports.Output, error) {
+	conn, err := e.hijack(ctx, c, "attach to the output of", container.AttachOptions{Stream: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return ports.Output{}, err
+	}
+	out, outW := io.Pipe()
+	errs, errsW := io.Pipe()
+	toOut, toErrs := &passing{w: outW}, &passing{w: errsW}
+	a := &attachment{
+		conn: conn.Conn,
+		abandon: func() {
+			_ = out.CloseWithError(errAbandoned)
+			_ = errs.CloseWithError(errAbandoned)
+		},
+		stalled: func(d time.Duration) bool { return toOut.stalled(d) || toErrs.stalled(d) },
+	}
+	e.attached.add(c, a)
+	go func() {
+		defer e.attached.drop(c, a)
+		err := demux(toOut, toErrs, conn.Reader)
+		if err == nil {
+			err = e.delivered(c)
+		}
+		a.close()
+		_ = outW.CloseWithError(err) // nil is EOF
+		_ = errsW.CloseWithError(err)
+	}()
+	return ports.Output{Stdout: out, Stderr: errs, Close: func() error {
+		a.close()
+		a.abandon()
+		return nil
+	}}, nil
+}
+
+var errAbandoned = errors.New("the attachment was closed")
+
+// delivered tells the end of a container's output from the end of an engine: a
+// killed one closes the connection just as well, but then does not answer.
+func (e *Engine) delivered(c ports.ContainerID) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limits.EngineProbeCall)
+	defer cancel()
+	return do(ctx, e, "confirm the end of the output of container "+string(c), func(ctx context.Context, cl *client.Client) error {
+		_, err := cl.Ping(ctx)
+		return err
+	})
+}
+
+// hijack makes one attachment. The library looks at neither the context nor the
+// status of the answer there, so the connection is closed when the context ends,
+// and a refusal is explained by a look at the container.
+func (e *Engine) hijack(ctx context.Context, c ports.ContainerID, what string, opts container.AttachOptions) (types.HijackedResponse, error) {
+	what += " container " + string(c)
+	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	cl, err := e.api(ctx)
+	if err != nil {
+		return types.HijackedResponse{}, err
+	}
+	w := &wire{}
+	stop := context.AfterFunc(ctx, w.close)
+	conn, err := cl.ContainerAttach(watched(ctx, w), string(c), opts)
+	if !stop() && err == nil {
+		conn.Close()
+		err = ctx.Err()
+	}
+	if err == nil {
+		return conn, nil
+	}
+	err = translate(ctx, what, err)
+	if fault.CodeOf(err) == fault.EngineFailure {
+		if _, _, gone := e.inspect(ctx, string(c)); fault.CodeOf(gone) == fault.NotFound {
+			err = gone
+		}
+	}
+	return types.HijackedResponse{}, err
+}
+
+// attachment is one hijacked connection. An engine whose client does not read
+// hangs with the container, so Kill and Remove must be able to end it.
+type attachment struct {
+	conn    net.Conn
+	abandon func() // lets go of the readers: what still comes is dropped
+	stalled func(time.Duration) bool
+}
+
+func (a *attachment) close() { _ = a.conn.Close() }
+
+// attachments are the open ones of each container, and to which a stdin was
+// ever attached.
+type attachments struct {
+	mu    sync.Mutex
+	open  map[ports.ContainerID][]*attachment
+	stdin map[ports.ContainerID]bool
+}
+
+func (s *attachments) add(c ports.ContainerID, a *attachment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[ports.ContainerID][]*attachment{}
+	}
+	s.open[c] = append(s.open[c], a)
+}
+
+func (s *attachments) drop(c ports.ContainerID, a *attachment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rest []*attachment
+	for _, o := range s.open[c] {
+		if o != a {
+			rest = append(rest, o)
+		}
+	}
+	if s.open[c] = rest; rest == nil {
+		delete(s.open, c)
+	}
+}
+
+// each calls fn for the container's open attachments.
+func (s *attachments) each(c ports.ContainerID, fn func(*attachment)) {
+	s.mu.Lock()
+	list := append([]*attachment{}, s.open[c]...)
+	s.mu.Unlock()
+	for _, a := range list {
+		fn(a)
+	}
+}
+
+// firstStdin says whether no stdin was attached before, and notes this one.
+func (s *attachments) firstStdin(c ports.ContainerID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stdin == nil {
+		s.stdin = map[ports.ContainerID]bool{}
+	}
+	first := !s.stdin[c]
+	s.stdin[c] = true
+	return first
+}
+
+func (s *attachments) forget(c ports.ContainerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stdin, c)
+}

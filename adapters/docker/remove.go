@@ -1,0 +1,77 @@
+package docker
+
+import (
+	"context"
+	"maps"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
+	"cyberagent/ports"
+)
+
+// Remove implements ports.Containers. It looks at the labels first, and at the
+// container again after each attempt: whatever the engine answers to a removal
+// ("in progress", "device or resource busy", nothing at all), only an inspection
+// that finds no container ends it well. It tries for EngineCall, with growing
+// pauses, and then returns the last failure.
+func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ownership) error {
+	if c == "" {
+		return fault.New(fault.NotFound, "no container has an empty id")
+	}
+	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	removed := false
+	for pause := newBackoff(); ; {
+		in, _, err := e.inspect(ctx, string(c))
+		switch {
+		case fault.CodeOf(err) == fault.NotFound:
+			e.forget(c)
+			return nil
+		case err == nil && !owned(in.Config.Labels, owner):
+			return foreign(string(c))
+		case err == nil:
+			err = e.remove(ctx, c)
+			if done := err == nil || fault.CodeOf(err) == fault.NotFound; done && !removed {
+				removed = true // look at once, but do not make a hot loop of it
+				continue
+			}
+		}
+		if !pause.sleep(ctx) {
+			if err == nil {
+				err = fault.Wrap(fault.EngineTimeout, ctx.Err(), "container %s is still there", c)
+			}
+			return err
+		}
+	}
+}
+
+// owned says whether the labels are the owner's and nobody else's. The contract's
+// version may be an older one: what an earlier release left is still ours.
+func owned(all map[string]string, owner ports.Ownership) bool {
+	want := isolation.Labels(owner.Admission, owner.Installation)
+	want[isolation.LabelContract] = all[isolation.LabelContract]
+	return all[isolation.LabelContract] != "" && maps.Equal(labels(all), want)
+}
+
+// remove closes our attachments first: an engine whose client does not read
+// hangs when it removes the container.
+func (e *Engine) remove(ctx context.Context, c ports.ContainerID) error {
+	e.mu.Lock()
+	e.killed[c] = true
+	e.mu.Unlock()
+	e.attached.each(c, func(a *attachment) { a.close(); a.abandon() })
+	return do(ctx, e, "remove container "+string(c), func(ctx context.Context, cl *client.Client) error {
+		return cl.ContainerRemove(ctx, string(c), container.RemoveOptions{Force: true, RemoveVolumes: true})
+	})
+}
+
+func (e *Engine) forget(c ports.ContainerID) {
+	e.mu.Lock()
+	delete(e.killed, c)
+	e.mu.Unlock()
+	e.attached.forget(c)
+}

@@ -1,0 +1,6 @@
+package docker
+
+const (
+	defaultSocket = `npipe:////./pipe/docker_engine`
+	pipes         = true
+)

@@ -1,0 +1,145 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+
+	"cyberagent/domain/fault"
+)
+
+// ResolveBase implements ports.ImageStore.
+func (e *Engine) ResolveBase(ctx context.Context, ref string) (string, error) {
+	want, err := pinned(ref)
+	if err != nil {
+		return "", err
+	}
+	list, err := e.images(ctx)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, s := range list {
+		if named(s, want) && !slices.Contains(ids, s.ID) {
+			ids = append(ids, s.ID)
+		}
+	}
+	if len(ids) != 1 {
+		return "", fault.New(fault.BaseAbsent, "%d present images are %s", len(ids), ref).
+			Hint("load or pull exactly that image into the engine yourself; nothing is pulled here")
+	}
+	return ids[0], nil
+}
+
+// pinned accepts "name@sha256:<64 hex>" (fixture_base_unpinned).
+func pinned(ref string) (reference.Canonical, error) {
+	n, err := reference.ParseNormalizedNamed(ref)
+	if err == nil {
+		_, tagged := n.(reference.Tagged)
+		if c, ok := n.(reference.Canonical); ok && !tagged && c.Digest().Algorithm() == "sha256" {
+			return c, nil
+		}
+	}
+	return nil, fault.New(fault.BaseUnpinned, "%q is not of the form name@sha256:<64 hex>", ref).
+		Hint("name the base image by its digest")
+}
+
+// named says whether the engine knows an image by that name and digest: by both
+// at once, or by the digest as its id and the name with any tag.
+func named(s image.Summary, want reference.Canonical) bool {
+	for _, d := range s.RepoDigests {
+		n, err := reference.ParseNormalizedNamed(d)
+		if c, ok := n.(reference.Canonical); err == nil && ok && c.Name() == want.Name() && c.Digest() == want.Digest() {
+			return true
+		}
+	}
+	if s.ID != want.Digest().String() {
+		return false
+	}
+	for _, t := range s.RepoTags {
+		if n, err := reference.ParseNormalizedNamed(t); err == nil && n.Name() == want.Name() {
+			return true
+		}
+	}
+	return false
+}
+
+// Export implements ports.ImageStore. ctx bounds the whole stream: an image can
+// be large, so there is no deadline of its own.
+func (e *Engine) Export(ctx context.Context, imageID string) (io.ReadCloser, error) {
+	c, err := e.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.ImageSave(ctx, []string{imageID})
+	if err != nil {
+		return nil, translate(ctx, "export image "+imageID, err)
+	}
+	return &exported{ctx: ctx, r: r}, nil
+}
+
+// exported translates the errors of the stream.
+type exported struct {
+	ctx context.Context
+	r   io.ReadCloser
+}
+
+func (x *exported) Read(b []byte) (int, error) {
+	n, err := x.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = translate(x.ctx, "export the image", err)
+	}
+	return n, err
+}
+
+func (x *exported) Close() error { return x.r.Close() }
+
+// Load implements ports.ImageStore. ctx bounds the whole transfer. The engine
+// answers 200 before it has read the archive, so the stream of messages decides.
+func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
+	c, err := e.api(ctx)
+	if err != nil {
+		return err
+	}
+	resp, err := c.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return translate(ctx, "load the image", err)
+	}
+	defer resp.Body.Close()
+	for dec := json.NewDecoder(resp.Body); ; {
+		var m struct {
+			Error string `json:"error"`
+		}
+		switch err := dec.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return translate(ctx, "load the image", err)
+		case m.Error != "":
+			return fault.New(fault.EngineFailure, "cannot load the image: %s", m.Error)
+		}
+	}
+}
+
+// Untag implements ports.ImageStore. It is idempotent, and refuses anything but
+// a name with a tag: given an id the engine would delete the image.
+func (e *Engine) Untag(ctx context.Context, tag string) error {
+	n, err := reference.ParseNormalizedNamed(tag)
+	if _, ok := n.(reference.NamedTagged); err != nil || !ok {
+		return fault.New(fault.InvalidArgument, "%q is not a name with a tag", tag).At("tag")
+	}
+	err = do(ctx, e, "untag image "+tag, func(ctx context.Context, c *client.Client) error {
+		_, err := c.ImageRemove(ctx, tag, image.RemoveOptions{})
+		return err
+	})
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package gitdrydock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+)
+
+// Capture implements ports.Worktrees.
+func (d *Drydocks) Capture(ctx context.Context, p drydock.Place, parent, next id.Checkpoint) (drydock.Capture, error) {
+	v, err := d.enter(ctx, p)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	defer v.unlock()
+	from, err := v.k.mustRef(v.format, parent)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	done, err := v.k.readRef(v.format, next)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	if done != "" {
+		return v.replay(ctx, parent, next, done)
+	}
+	return v.capture(ctx, captureWork{ref: next, parentID: parent, parent: from}, func() (*manifest, error) {
+		return v.l.manifestOf(ctx, v.k, v.format, from)
+	})
+}
+
+// captureWork names the Checkpoint to make and what it descends from.
+type captureWork struct {
+	ref      id.Checkpoint
+	parentID id.Checkpoint
+	parent   oid // none for the first
+	base     oid // the base commit's tree, only for the first
+	exact    bool
+}
+
+// capture walks, commits what changed, and keeps the cache. What changes in
+// between is tried again a few times.
+func (v visit) capture(ctx context.Context, w captureWork, before func() (*manifest, error)) (drydock.Capture, error) {
+	v.k.sweep()
+	prev, err := before()
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	for try := 0; ; try++ {
+		c, err := v.captureOnce(ctx, w, prev)
+		var moved *errChanged
+		switch {
+		case !errors.As(err, &moved):
+			return c, err
+		case try == 3:
+			return c, unstable(moved)
+		}
+	}
+}
+
+func (v visit) captureOnce(ctx context.Context, w captureWork, prev *manifest) (drydock.Capture, error) {
+	res, err := scan(ctx, v.k.tree, prev)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	if w.exact && len(res.changes) > 0 {
+		return drydock.Capture{}, foreign(res.changes[0])
+	}
+	if res.next.index, err = v.readIndex(); err != nil {
+		return drydock.Capture{}, err
+	}
+	r := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256, Changed: counts(res.changes)}
+	r.Entries, r.Bytes = res.next.totals()
+	if err := v.at("captured"); err != nil {
+		return drydock.Capture{}, err
+	}
+	commit, tree, err := v.l.commit(ctx, v.k, commitWork{
+		ref: w.ref, parent: w.parent, base: w.base,
+		prev: prev, next: res.next, changes: res.changes, record: r,
+	})
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	if err := v.at("committed"); err != nil {
+		return drydock.Capture{}, err
+	}
+	res.next.commit, res.next.index.bytes = commit, nil
+	v.k.saveCache(res.next)
+	return r.capture(commit, tree, res.next.excluded), nil
+}
+
+// replay answers a repeated Capture: what was recorded, as long as the files
+// are still those.
+func (v visit) replay(ctx context.Context, parent, next id.Checkpoint, done oid) (drydock.Capture, error) {
+	r, c, err := v.l.recorded(ctx, v.k, v.format, done)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	changes, err := v.drift(ctx, done)
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	if len(changes) > 0 || r.Parent != parent {
+		return drydock.Capture{}, fault.New(fault.OperationConflict, "Checkpoint %s already records other files", next).
+			With("checkpoint", string(next)).Hint("make a new checkpoint")
+	}
+	return c, nil
+}
+
+// drift walks the tree and compares it with a commit. An excluded entry that
+// came, went or became another kind is a difference too.
+func (v visit) drift(ctx context.Context, commit oid) ([]drydock.Change, error) {
+	prev, err := v.l.manifestOf(ctx, v.k, v.format, commit)
+	if err != nil {
+		return nil, err
+	}
+	res, err := scan(ctx, v.k.tree, prev)
+	if err != nil {
+		return nil, err
+	}
+	out := domainChanges(res.changes)
+	if !slices.Equal(prev.excluded, res.next.excluded) {
+		out = append(out, excludedChanges(prev.excluded, res.next.excluded)...)
+		sortChanges(out)
+	}
+	if len(out) == 0 && res.refreshed {
+		res.next.commit, res.next.index = commit, prev.index
+		v.k.saveCache(res.next)
+	}
+	return out, nil
+}
+
+// Drift implements ports.Worktrees. Up to most changes are returned, sorted by
+// path.
+func (d *Drydocks) Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) ([]drydock.Change, error) {
+	v, err := d.enter(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.unlock()
+	commit, err := v.k.mustRef(v.format, c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := v.drift(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return out[:min(len(out), max(most, 0))], nil
+}

@@ -1,0 +1,135 @@
+package gitdrydock
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+)
+
+// treeOptions and patchOptions spell everything that configuration, attributes
+// or a later git could change in the output of diff-tree. Some of the second
+// would turn a list into a patch.
+var (
+	treeOptions = []string{
+		"-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--full-index",
+		"--submodule=short", "--ignore-submodules=none", "--no-relative", "-O/dev/null",
+	}
+	patchOptions = []string{
+		"--patch", "--no-color", "--no-color-moved", "--diff-algorithm=myers", "--no-indent-heuristic",
+		"--unified=3", "--inter-hunk-context=0", "--ws-error-highlight=none", "--src-prefix=a/", "--dst-prefix=b/",
+		"--output-indicator-new=+", "--output-indicator-old=-", "--output-indicator-context= ",
+	}
+)
+
+// diffTree runs diff-tree on the two sides of a comparison.
+func (v visit) diffTree(ctx context.Context, a, b side, read func(io.Reader) error, options ...string) error {
+	args := slices.Concat([]string{"diff-tree"}, treeOptions, options, []string{"--end-of-options", a.tree.String(), b.tree.String(), "--"})
+	_, err := v.l.run(ctx, gitCall{gitDir: v.k.shadow, args: args, stdout: read})
+	return err
+}
+
+// Changes implements ports.Worktrees. It covers files, links, submodules and
+// empty directories, sorted by path; an empty from means the base commit.
+func (d *Drydocks) Changes(ctx context.Context, p drydock.Place, from, to id.Checkpoint) ([]drydock.Change, error) {
+	v, err := d.find(p)
+	if err != nil {
+		return nil, err
+	}
+	a, b, err := v.pair(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	var out []drydock.Change
+	if err := v.diffTree(ctx, a, b, func(r io.Reader) error { return readRaw(r, &out) }, "--raw", "-z"); err != nil {
+		return nil, damaged(err)
+	}
+	diffSorted(a.dirs, b.dirs, func(path string, kind drydock.ChangeKind) {
+		out = append(out, drydock.Change{Path: show(path + "/"), Kind: kind})
+	})
+	sortChanges(out)
+	return out, nil
+}
+
+// readRaw reads ":<mode> <mode> <oid> <oid> <status>" and the path, each ended
+// by NUL.
+func readRaw(r io.Reader, out *[]drydock.Change) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		head, err := in.ReadString(0)
+		if err == io.EOF && head == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path, err := in.ReadString(0)
+		if err != nil {
+			return err
+		}
+		head = strings.TrimSuffix(head, "\x00")
+		kinds := map[byte]drydock.ChangeKind{'A': drydock.Added, 'D': drydock.Deleted, 'M': drydock.Modified, 'T': drydock.Modified}
+		kind, ok := kinds[head[len(head)-1]]
+		if !ok {
+			return fmt.Errorf("unexpected line of diff-tree %q", head)
+		}
+		*out = append(*out, drydock.Change{Path: show(strings.TrimSuffix(path, "\x00")), Kind: kind})
+	}
+}
+
+// Diff implements ports.Worktrees. The patch is for people: binary files are
+// named and not shown, and its bytes are as hostile as the files they come from.
+func (d *Drydocks) Diff(ctx context.Context, p drydock.Place, from, to id.Checkpoint, w io.Writer) error {
+	v, err := d.find(p)
+	if err != nil {
+		return err
+	}
+	a, b, err := v.pair(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	read := func(r io.Reader) error { _, err := io.Copy(w, r); return err }
+	if err := v.diffTree(ctx, a, b, read, patchOptions...); err != nil {
+		return fault.Wrap(fault.Internal, err, "the difference could not be written")
+	}
+	return nil
+}
+
+// side is one tree of a comparison with its empty directories.
+type side struct {
+	tree oid
+	dirs []string
+}
+
+func (v visit) pair(ctx context.Context, from, to id.Checkpoint) (a, b side, err error) {
+	if a, err = v.side(ctx, from); err == nil {
+		b, err = v.side(ctx, to)
+	}
+	return a, b, err
+}
+
+func (v visit) side(ctx context.Context, c id.Checkpoint) (side, error) {
+	if c == "" {
+		tree, err := v.format.parse(v.headTree)
+		return side{tree: tree}, err
+	}
+	commit, err := v.k.mustRef(v.format, c)
+	if err != nil {
+		return side{}, err
+	}
+	tree, err := v.l.subtree(ctx, v.k, v.format, commit)
+	if err != nil {
+		return side{}, err
+	}
+	dirs, err := v.l.readObjects(ctx, v.k.shadow, []string{commit.String() + ":meta/dirs"})
+	if err != nil {
+		return side{}, damaged(err)
+	}
+	return side{tree: tree, dirs: splitNUL(dirs[0])}, nil
+}

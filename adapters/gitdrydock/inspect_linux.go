@@ -1,0 +1,187 @@
+package gitdrydock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+)
+
+// Inspect implements ports.Sources.
+//
+// The source's own configuration is read for three questions (object format,
+// HEAD, settings), each to plumbing that starts nothing. Everything about
+// objects is asked in a scratch repository of ours that borrows the source's:
+// there nothing is fetched, replaced or grafted.
+func (d *Drydocks) Inspect(ctx context.Context, path string) (drydock.Source, error) {
+	l, err := d.open()
+	if err != nil {
+		return drydock.Source{}, err
+	}
+	r, err := discover(path)
+	if err != nil {
+		return drydock.Source{}, err
+	}
+	if err := l.checkSource(r); err != nil {
+		return drydock.Source{}, unsupported(err, "the repository at %s cannot be used", show(r.topLevel))
+	}
+	s := drydock.Source{TopLevel: r.topLevel, CommonDir: r.commonDir}
+	set, err := l.settings(ctx, r)
+	if err != nil {
+		return drydock.Source{}, err
+	}
+	if err := l.head(ctx, r, &s); err != nil {
+		return drydock.Source{}, err
+	}
+	f := format(s.ObjectFormat)
+	scratch, err := os.MkdirTemp(filepath.Join(l.home, "scratch"), "inspect-*")
+	if err != nil {
+		return drydock.Source{}, fault.Wrap(fault.Internal, err, "cannot make a directory of the product")
+	}
+	defer os.RemoveAll(scratch)
+	if err := makeShadow(scratch, f, filepath.Join(r.commonDir, "objects")); err != nil {
+		return drydock.Source{}, err
+	}
+	base, err := l.survey(ctx, scratch, f, s.HeadCommit)
+	if err != nil {
+		return drydock.Source{}, err
+	}
+	s.Entries, s.Bytes = int64(len(base.files)+len(base.modules)), base.bytes
+	if s.Notices, err = l.notices(ctx, scratch, r, set, base); err != nil {
+		return drydock.Source{}, err
+	}
+	if !r.bare {
+		var more []string
+		s.Dirty, more = l.dirty(ctx, r, f, base)
+		s.Notices = append(s.Notices, more...)
+	}
+	if s.Dirty.Paths == nil {
+		s.Dirty.Paths = []string{}
+	}
+	return s, nil
+}
+
+func unsupported(err error, format string, a ...any) *fault.Error {
+	return fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace")
+}
+
+// checkSource refuses places that a Drydock cannot be made from.
+func (l layout) checkSource(r repository) error {
+	for _, p := range []string{r.topLevel, r.commonDir} {
+		if p == l.home || strings.HasPrefix(p, l.home+"/") {
+			return errors.New("it lies in the product's own directory: use the source that it was made from")
+		}
+		if err := checkLocal(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// head reads object format, commit and branch.
+func (l layout) head(ctx context.Context, r repository, s *drydock.Source) error {
+	ask := func(args ...string) (string, error) {
+		out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: args})
+		return strings.TrimSuffix(string(out), "\n"), err
+	}
+	var err error
+	if s.ObjectFormat, err = ask("rev-parse", "--show-object-format"); err != nil {
+		return unsupported(err, "git cannot read the repository at %s", show(r.topLevel))
+	}
+	f, err := parseFormat(s.ObjectFormat)
+	if err != nil {
+		return unsupported(err, "the repository at %s cannot be used", show(r.topLevel))
+	}
+	if s.HeadCommit, err = ask("rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
+		return unsupported(nil, "the repository at %s has no commit at HEAD", show(r.topLevel)).Hint("make a first commit")
+	}
+	if _, err := f.parse(s.HeadCommit); err != nil {
+		return unsupported(err, "HEAD of %s cannot be read", show(r.topLevel))
+	}
+	ref, err := ask("symbolic-ref", "--quiet", "HEAD")
+	var exit *gitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	s.HeadBranch = strings.TrimPrefix(ref, "refs/heads/")
+	return checkBranch(s.HeadBranch)
+}
+
+func checkBranch(name string) error {
+	if err := checkPlainPath(name); err != nil {
+		return unsupported(err, "the source's branch cannot be used")
+	}
+	return nil
+}
+
+// settings is what the source's configuration says that matters here, read as
+// text.
+type settings map[string][]string
+
+// settings lists the configuration. Names of sections and variables are lower
+// case, as git prints them.
+func (l layout) settings(ctx context.Context, r repository) (settings, error) {
+	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: []string{"config", "--null", "--list"}})
+	if err != nil {
+		return nil, unsupported(err, "git cannot read the configuration of %s", show(r.topLevel))
+	}
+	set := settings{}
+	for _, rec := range splitNUL(out) {
+		key, value, _ := strings.Cut(rec, "\n")
+		set[key] = append(set[key], value)
+	}
+	// Hooks that are named in the configuration (git 2.54) are not switched off
+	// by core.hooksPath.
+	for key := range set {
+		if strings.HasPrefix(key, "hook.") && (strings.HasSuffix(key, ".command") || strings.HasSuffix(key, ".event")) {
+			return nil, unsupported(nil, "the repository's own configuration runs a hook: %s", show(key)).
+				Hint("move hooks from the repository's configuration to your own (git config --global); the product never reads that")
+		}
+	}
+	return set, nil
+}
+
+// last is a variable's effective value.
+func (s settings) last(key string) string {
+	if v := s[key]; len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return ""
+}
+
+func (s settings) on(key string) bool {
+	v, there := s[key]
+	if !there {
+		return false
+	}
+	switch strings.ToLower(v[len(v)-1]) {
+	case "", "false", "no", "off", "0":
+		return false
+	}
+	return true
+}
+
+// promisor says whether missing objects are expected in the repository.
+func (s settings) promisor() bool {
+	if s.last("extensions.partialclone") != "" {
+		return true
+	}
+	for key := range s {
+		if strings.HasPrefix(key, "remote.") && strings.HasSuffix(key, ".promisor") && s.on(key) {
+			return true
+		}
+	}
+	return false
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,126 @@
+package gitdrydock
+
+import (
+	"slices"
+	"strings"
+)
+
+// The modes that git records.
+const (
+	modeFile       = 0o100644
+	modeExecutable = 0o100755
+	modeSymlink    = 0o120000
+	modeSubmodule  = 0o160000
+	modeTree       = 0o040000
+)
+
+// stat is what decides without reading whether an entry is still the same. All
+// of it must be equal; ctime cannot be set by whoever forges mtime. Times are
+// nanoseconds since 1970, mode is the kernel's with its type bits.
+type stat struct {
+	size, mtime, ctime int64
+	ino, dev           uint64
+	mode               uint32
+}
+
+// entry is one recorded file or link.
+type entry struct {
+	name  string
+	mode  uint32 // as git records it
+	oid   oid
+	guard string // see guardSize; empty when unknown
+	// st is what the entry looked like when its content was read. It proves
+	// nothing unless trusted: see racy.
+	st      stat
+	trusted bool
+}
+
+// same says whether two entries record the same content.
+func (e entry) same(o entry) bool { return e.mode == o.mode && e.oid == o.oid }
+
+// folder is one directory with its recorded entries, sorted by name bytes.
+// It is shared between manifests and never changed once published.
+type folder struct {
+	path    string
+	entries []entry
+}
+
+func (f *folder) find(name string) (int, bool) {
+	if f == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(f.entries, name, func(e entry, n string) int { return strings.Compare(e.name, n) })
+}
+
+// manifest is everything that a Checkpoint records.
+type manifest struct {
+	format  format
+	commit  oid                // the Checkpoint's
+	folders map[string]*folder // by path; only those with entries
+	dirs    []string           // empty directories, sorted
+	// modules are the base commit's submodules, whatever became of them; kept
+	// are the ones that are still empty directories.
+	modules map[string]oid
+	kept    map[string]bool
+	// excluded is sorted by path.
+	excluded []excluded
+	index    indexFile
+}
+
+func newManifest(f format) *manifest {
+	return &manifest{format: f, folders: map[string]*folder{}, modules: map[string]oid{}, kept: map[string]bool{}}
+}
+
+// excluded is an entry that git cannot represent.
+type excluded struct {
+	path   string
+	reason string
+}
+
+// The reasons for exclusion, as the domain lists them.
+const (
+	reasonNested = "nested_repository"
+	reasonFIFO   = "fifo"
+	reasonSocket = "socket"
+	reasonDevice = "device"
+	reasonMount  = "mount_point"
+)
+
+// indexFile is the worktree's raw index: empty values when there is none.
+type indexFile struct {
+	sha256 string
+	bytes  []byte // only when it was just read from the worktree's registration
+}
+
+// totals returns the number of recorded entries and the bytes of their
+// contents.
+func (m *manifest) totals() (entries, bytes int64) {
+	for _, f := range m.folders {
+		entries += int64(len(f.entries))
+		for i := range f.entries {
+			bytes += f.entries[i].st.size
+		}
+	}
+	return entries + int64(len(m.dirs)) + int64(len(m.kept)), bytes
+}
+
+// find returns the entry at a path.
+func (m *manifest) find(path string) (entry, bool) {
+	dir, name := split(path)
+	f := m.folders[dir]
+	i, ok := f.find(name)
+	if !ok {
+		return entry{}, false
+	}
+	return f.entries[i], true
+}
+
+// paths returns the folders' paths, sorted.
+func (m *manifest) paths() []string {
+	all := make([]string, 0, len(m.folders))
+	for p := range m.folders {
+		all = append(all, p)
+	}
+	slices.Sort(all)
+	return all
+}

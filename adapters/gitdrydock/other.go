@@ -1,0 +1,67 @@
+//go:build !linux
+
+package gitdrydock
+
+import (
+	"context"
+	"io"
+	"runtime"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/isolation"
+)
+
+// layout has no meaning here: every method answers platform_unsupported.
+type layout struct{}
+
+// errPlatform is the answer of every method: the walker's guarantees rest on
+// Linux system calls, and a Drydock with weaker ones would be another promise.
+func errPlatform() error {
+	return fault.New(fault.PlatformBlocked, "Drydocks need Linux; this is %s", runtime.GOOS).
+		Hint("run cyberagent on the Linux machine that runs the engine")
+}
+
+func (d *Drydocks) Inspect(context.Context, string) (drydock.Source, error) {
+	return drydock.Source{}, errPlatform()
+}
+
+func (d *Drydocks) Create(context.Context, id.Drydock, id.Checkpoint, drydock.Source) (drydock.Place, drydock.Capture, error) {
+	return drydock.Place{}, drydock.Capture{}, errPlatform()
+}
+
+func (d *Drydocks) Capture(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint) (drydock.Capture, error) {
+	return drydock.Capture{}, errPlatform()
+}
+
+func (d *Drydocks) Drift(context.Context, drydock.Place, id.Checkpoint, int) ([]drydock.Change, error) {
+	return nil, errPlatform()
+}
+
+func (d *Drydocks) Changes(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint) ([]drydock.Change, error) {
+	return nil, errPlatform()
+}
+
+func (d *Drydocks) Diff(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint, io.Writer) error {
+	return errPlatform()
+}
+
+func (d *Drydocks) Verify(context.Context, drydock.Place) error { return errPlatform() }
+
+func (d *Drydocks) CheckWorkdir(context.Context, drydock.Place, string) error { return errPlatform() }
+
+func (d *Drydocks) Mask(context.Context) (isolation.MaskFacts, error) {
+	return isolation.MaskFacts{}, errPlatform()
+}
+
+func (d *Drydocks) Free(context.Context, string) (drydock.Free, error) {
+	return drydock.Free{}, errPlatform()
+}
+
+func (d *Drydocks) Usage(context.Context, string) (drydock.Usage, error) {
+	return drydock.Usage{}, errPlatform()
+}
+
+// Namespaces returns nil: this host has none to compare.
+func (d *Drydocks) Namespaces() map[string]uint64 { return nil }

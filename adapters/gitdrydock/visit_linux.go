@@ -1,0 +1,117 @@
+package gitdrydock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"cyberagent/domain/canon"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+)
+
+// intent is intent.json: what Create set out to do, written before anything
+// else of it and never changed.
+type intent struct {
+	Version      int           `json:"version"`
+	Drydock      id.Drydock    `json:"drydock"`
+	Checkpoint   id.Checkpoint `json:"checkpoint"` // the first
+	CommonDir    string        `json:"common_dir"`
+	ObjectFormat string        `json:"object_format"`
+	HeadCommit   string        `json:"head_commit"`
+	Branch       string        `json:"branch"`
+}
+
+func (k dock) readIntent() (intent, error) {
+	var in intent
+	b, err := readRegular(k.file("intent.json"), 64<<10)
+	if err != nil {
+		return in, err
+	}
+	return in, json.Unmarshal(b, &in)
+}
+
+// visit is one locked, verified piece of work on one Drydock.
+type visit struct {
+	d      *Drydocks
+	l      layout
+	k      dock
+	in     intent
+	format format
+	// headTree is the base commit's; only of a Drydock that is complete.
+	headTree string
+	// registration is the worktree's directory in the source's common directory.
+	registration string
+	unlock       func()
+}
+
+func (v visit) at(step string) error { return v.d.at(step) }
+
+// find resolves a Place to its paths and its intent, without a lock.
+func (d *Drydocks) find(p drydock.Place) (visit, error) {
+	l, err := d.open()
+	if err != nil {
+		return visit{}, err
+	}
+	k, err := l.dockOf(p)
+	if err != nil {
+		return visit{}, err
+	}
+	v := visit{d: d, l: l, k: k, unlock: func() {}}
+	m, err := k.readMade()
+	if err != nil {
+		return visit{}, fault.Wrap(fault.RecoveryRequired, err, "the Drydock's own records cannot be read")
+	}
+	v.in, v.headTree = m.Intent, m.HeadTree
+	if v.format, err = parseFormat(v.in.ObjectFormat); err != nil {
+		return visit{}, fault.Wrap(fault.RecoveryRequired, err, "the Drydock's own records cannot be read")
+	}
+	return v, nil
+}
+
+// enter is find, then the Drydock's lock, then the proof that the Place is what
+// was recorded.
+func (d *Drydocks) enter(ctx context.Context, p drydock.Place) (visit, error) {
+	v, err := d.find(p)
+	if err != nil {
+		return v, err
+	}
+	if v.unlock, err = lockFile(ctx, v.k.file("lock")); err != nil {
+		return v, err
+	}
+	control, err := verify(p)
+	if err == nil {
+		v.registration, err = registrationOf(control, v.in.CommonDir)
+	}
+	if err != nil {
+		v.unlock()
+		return v, err
+	}
+	return v, nil
+}
+
+// registrationOf reads the one line of a control file and accepts only a
+// registration of the source's own.
+func registrationOf(control []byte, commonDir string) (string, error) {
+	dir, ok := strings.CutPrefix(strings.TrimRight(string(control), "\r\n"), "gitdir: ")
+	if !ok || filepath.Dir(dir) != filepath.Join(commonDir, "worktrees") {
+		return "", fault.New(fault.IntegrityLost, "the worktree's .git file does not name a registration of %s", commonDir)
+	}
+	return dir, nil
+}
+
+// readIndex reads the worktree's raw index in its registration.
+func (v visit) readIndex() (indexFile, error) {
+	b, err := readRegular(filepath.Join(v.registration, "index"), smallObject)
+	if errors.Is(err, fs.ErrNotExist) {
+		return indexFile{}, nil
+	}
+	if err != nil {
+		return indexFile{}, fault.Wrap(fault.RecoveryRequired, err, "the worktree's index cannot be read")
+	}
+	return indexFile{sha256: canon.SHA256(b), bytes: b}, nil
+}

@@ -1,0 +1,100 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// maxMemory is how many builds a Memory keeps, the newest first.
+const maxMemory = 32
+
+// Memory remembers in one small JSON file which image a build's inputs gave. A
+// missing or damaged file is an empty memory.
+type Memory[T any] struct{ Path string }
+
+type remembered[T any] struct {
+	Inputs string `json:"inputs"`
+	Made   T      `json:"made"`
+}
+
+// Recall returns what was remembered for the inputs.
+func (m Memory[T]) Recall(inputs string) (T, bool) {
+	for _, r := range m.read() {
+		if r.Inputs == inputs {
+			return r.Made, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// Remember replaces the file as a whole. Of two writers at once one may be
+// forgotten, which costs a build.
+func (m Memory[T]) Remember(inputs string, made T) error {
+	list := []remembered[T]{{inputs, made}}
+	for _, r := range m.read() {
+		if r.Inputs != inputs && len(list) < maxMemory {
+			list = append(list, r)
+		}
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(m.Path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(m.Path), ".fixture-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), m.Path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+func (m Memory[T]) read() []remembered[T] {
+	f, err := os.Open(m.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var list []remembered[T]
+	if json.NewDecoder(io.LimitReader(f, maxMeta)).Decode(&list) != nil {
+		return nil
+	}
+	return list
+}
+
+// Recipe identifies this program, which holds the assembly's rules and the
+// runner: another build of it may make another image of the same bases. It
+// returns "" when the program cannot read itself.
+func Recipe() string {
+	p, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(p)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return runtime.GOARCH + ":" + hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"cyberagent/domain/fault"
+)
+
+// begin decides how a verb answers: the flag, or the verb's own default.
+func (s *session) begin(defaultJSON bool) {
+	s.asJSON = s.output == "json" || (s.output == "" && defaultJSON)
+}
+
+// wantsJSON looks at raw arguments, for errors before any verb began.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		if a == "--output=json" || (a == "--output" && i+1 < len(args) && args[i+1] == "json") {
+			return true
+		}
+	}
+	return false
+}
+
+// answer prints v as JSON, or what text writes. Nothing else goes to stdout.
+func (s *session) answer(v any, text func(w io.Writer)) error {
+	var buf bytes.Buffer
+	if s.asJSON {
+		enc := json.NewEncoder(&buf)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(v); err != nil {
+			return fault.Wrap(fault.Internal, err, "unencodable answer")
+		}
+	} else {
+		text(&buf)
+	}
+	if _, err := s.out.Write(buf.Bytes()); err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot write the answer; what was done is done").
+			Hint("repeat the call with the same operation key to read the recorded answer")
+	}
+	return nil
+}
+
+// errorView is error.v1.
+type errorView struct {
+	Protocol    string            `json:"protocol_version"`
+	Code        fault.Code        `json:"code"`
+	Field       string            `json:"field"`
+	Message     string            `json:"message"`
+	Remediation string            `json:"remediation"`
+	Details     map[string]string `json:"details"`
+}
+
+// fail prints an error once, on stderr, and returns its exit status.
+func (s *session) fail(err error) int {
+	e := fault.From(err)
+	if s.asJSON {
+		v := errorView{Protocol: "error.v1", Code: e.Code, Field: e.Field, Message: e.Error(), Remediation: e.Remedy, Details: e.Details}
+		if v.Details == nil {
+			v.Details = map[string]string{}
+		}
+		b, _ := json.Marshal(v)
+		_, _ = fmt.Fprintln(s.err, string(b))
+		return exitOf(e)
+	}
+	_, _ = fmt.Fprintf(s.err, "cyberagent: %s\n", printable(e.Error()))
+	_, _ = fmt.Fprintf(s.err, "  code: %s\n", e.Code)
+	for _, k := range slices.Sorted(maps.Keys(e.Details)) {
+		_, _ = fmt.Fprintf(s.err, "  %s: %s\n", k, printable(e.Details[k]))
+	}
+	if e.Remedy != "" {
+		_, _ = fmt.Fprintf(s.err, "  what to do: %s\n", e.Remedy)
+	}
+	return exitOf(e)
+}
+
+// printable keeps an error's text on its line and harmless on a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if r < 0x20 || (r >= 0x7f && r < 0xa0) || r == 0x2028 || r == 0x2029 || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
+			return '?'
+		}
+		return r
+	}, s)
+}

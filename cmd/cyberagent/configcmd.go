@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/config"
+)
+
+func configGroup(s *session) *cli.Command {
+	return group("config", "what this process is configured with",
+		&cli.Command{
+			Name: "show", Usage: "every key, its value and where it came from", HideHelpCommand: true,
+			Action: func(_ context.Context, c *cli.Command) error {
+				s.begin(false)
+				if err := none(c); err != nil {
+					return err
+				}
+				cfg, err := s.load()
+				if err != nil {
+					return err
+				}
+				v := struct {
+					Protocol string         `json:"protocol_version"`
+					Home     string         `json:"home"`
+					File     string         `json:"file"`
+					Values   []config.Value `json:"values"`
+					Notices  []string       `json:"notices"`
+				}{"config.v1", cfg.Home, cfg.File, cfg.Values(), append([]string{}, cfg.Notices...)}
+				return s.answer(v, func(w io.Writer) {
+					_, _ = fmt.Fprintf(w, "home %s\nfile %s\n\n", v.Home, v.File)
+					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+					for _, x := range v.Values {
+						_, _ = fmt.Fprintf(tw, "%s\t%s\t(%s)\t%s\n", x.Key, x.Value, x.Origin, x.Help)
+					}
+					_ = tw.Flush()
+					for _, n := range v.Notices {
+						_, _ = fmt.Fprintln(w, "note:", n)
+					}
+				})
+			},
+		},
+		&cli.Command{
+			Name: "path", Usage: "where the configuration file is read from", HideHelpCommand: true,
+			Action: func(_ context.Context, c *cli.Command) error {
+				s.begin(false)
+				if err := none(c); err != nil {
+					return err
+				}
+				cfg, err := s.load()
+				if err != nil {
+					return err
+				}
+				v := struct {
+					Protocol string `json:"protocol_version"`
+					Path     string `json:"path"`
+				}{"config-path.v1", cfg.File}
+				return s.answer(v, func(w io.Writer) { _, _ = fmt.Fprintln(w, v.Path) })
+			},
+		},
+	)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/app/fixture"
+	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/domain/admission"
+	"cyberagent/domain/command"
+)
+
+func fixtureGroup(s *session) *cli.Command {
+	return group("fixture", "the fixed image", fixtureBuild(s), fixtureInspect(s))
+}
+
+func fixtureBuild(s *session) *cli.Command {
+	flags := []cli.Flag{}
+	bases := map[command.Toolchain]*string{}
+	for _, t := range command.Toolchains() {
+		v := new(string)
+		bases[t] = v
+		flags = append(flags, &cli.StringFlag{
+			Name: string(t) + "-base", Usage: fmt.Sprintf("name@sha256:<64 hex>; default $%s", fixture.Variable(t)), Destination: v,
+		})
+	}
+	return &cli.Command{
+		Name: "build", Usage: "make the image from four exact bases that the engine has; pulls nothing, runs nothing", HideHelpCommand: true,
+		Description: exitStatus, Flags: flags,
+		Action: func(ctx context.Context, c *cli.Command) error {
+			s.begin(false)
+			if err := none(c); err != nil {
+				return err
+			}
+			in := fixture.Input{Bases: map[command.Toolchain]string{}}
+			for t, v := range maps.All(bases) {
+				if *v == "" {
+					*v, _ = s.lookup(fixture.Variable(t))
+				}
+				in.Bases[t] = *v
+			}
+			if !s.asJSON || s.errTerminal {
+				in.Progress = func(line string) { _, _ = fmt.Fprintln(s.err, "fixture:", line) }
+			}
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			svc, err := wiring.OpenFixture(cfg)
+			if err != nil {
+				return err
+			}
+			r, err := svc.Build(ctx, in)
+			if err != nil {
+				return err
+			}
+			v := fixtureView{
+				"fixture.v1", r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
+				map[string]string{
+					"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST":      r.Image,
+					"CYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST": r.Image,
+				},
+			}
+			return s.answer(v, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=%s\nCYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST=%s\n", r.Image, r.Image)
+			})
+		},
+	}
+}
+
+type fixtureView struct {
+	Protocol       string            `json:"protocol_version"`
+	Image          string            `json:"image_digest"`
+	ConfigDigest   string            `json:"config_digest"`
+	ManifestDigest string            `json:"manifest_digest"`
+	Tag            string            `json:"tag"`
+	SizeBytes      int64             `json:"size_bytes"`
+	TookMillis     int64             `json:"took_ms"`
+	Environment    map[string]string `json:"environment"`
+}
+
+func fixtureInspect(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "inspect", Usage: "judge an image as readiness does; the configured one when none is named", ArgsUsage: "[DIGEST]",
+		HideHelpCommand: true, Description: exitStatus,
+		Action: func(ctx context.Context, c *cli.Command) error {
+			s.begin(false)
+			cfg, err := s.load()
+			if err != nil {
+				return err
+			}
+			digest := cfg.Image.Docker
+			if c.Args().Present() {
+				if digest, err = one(c, "digest"); err != nil {
+					return err
+				}
+			}
+			svc, err := wiring.OpenFixture(cfg)
+			if err != nil {
+				return err
+			}
+			j, err := svc.Inspect(ctx, digest)
+			if err != nil {
+				return err
+			}
+			v := struct {
+				Protocol string              `json:"protocol_version"`
+				Digest   string              `json:"image_digest"`
+				Present  bool                `json:"present"`
+				ID       string              `json:"image_id"`
+				Platform string              `json:"platform"`
+				Size     int64               `json:"size_bytes"`
+				Labels   map[string]string   `json:"labels"`
+				Ready    bool                `json:"usable"`
+				Refused  []admission.Verdict `json:"-"`
+				Blockers []map[string]string `json:"blockers"`
+			}{
+				"fixture-inspection.v1", digest, j.Facts.Present, j.Facts.ID, j.Facts.OS + "/" + j.Facts.Arch, j.Facts.SizeBytes,
+				j.Facts.Labels, len(j.Refused) == 0, j.Refused, []map[string]string{},
+			}
+			for _, r := range j.Refused {
+				v.Blockers = append(v.Blockers, map[string]string{
+					"reason_code": string(r.Reason), "detail": r.Detail, "advice": admission.Advice(r.Remediation),
+				})
+			}
+			if !v.Ready {
+				s.code = exitBlocked
+			}
+			return s.answer(v, func(w io.Writer) {
+				_, _ = fmt.Fprintf(w, "image       %s\npresent     %t\nplatform    %s\nsize        %d MiB\nusable      %t\n", digest, v.Present, v.Platform, v.Size>>20, v.Ready)
+				for _, b := range v.Blockers {
+					_, _ = fmt.Fprintf(w, "  %s: %s\n    %s\n", b["reason_code"], printable(b["detail"]), b["advice"])
+				}
+			})
+		},
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+)
+
+// exactList is a repeatable flag that keeps every value byte for byte: the
+// library's own list trims and splits.
+type exactList []string
+
+// Set appends one value.
+func (l *exactList) Set(v string) error { *l = append(*l, v); return nil }
+
+// String is shown in help.
+func (l *exactList) String() string { return strings.Join(*l, " ") }
+
+// Get returns the values.
+func (l *exactList) Get() any { return []string(*l) }
+
+// keyFlag is the operation key. Where a verb does not demand one, a person's
+// call gets a new random key: it then has no replay.
+func keyFlag(dst *string, required bool) cli.Flag {
+	use := "names this one effect; the same key answers the same result (A-Z a-z 0-9 . _ : -)"
+	return &cli.StringFlag{Name: "operation-key", Usage: use, Destination: dst, Required: required}
+}
+
+func keyOr(k string) string {
+	if k == "" {
+		return "auto:" + rand.Text()
+	}
+	return k
+}
+
+// one returns the only positional argument.
+func one(c *cli.Command, what string) (string, error) {
+	if c.Args().Len() != 1 {
+		return "", fault.New(fault.InvalidArgument, "%d arguments, want one: %s", c.Args().Len(), what).At(what).
+			Hint("see `%s --help`", c.FullName())
+	}
+	return c.Args().First(), nil
+}
+
+func oneRun(c *cli.Command) (id.Run, error) {
+	v, err := one(c, "run")
+	if err != nil {
+		return "", err
+	}
+	return id.ParseRun("run", v)
+}
+
+// none refuses positional arguments.
+func none(c *cli.Command) error {
+	if c.Args().Present() {
+		return fault.New(fault.InvalidArgument, "unexpected argument %q", c.Args().First()).Hint("see `%s --help`", c.FullName())
+	}
+	return nil
+}
+
+// utc prints a time for a person.
+func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -1,0 +1,121 @@
+// Package wiring is the composition root: which adapter stands behind which
+// port. The engine is chosen in engine.go and nowhere else.
+package wiring
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/fx"
+
+	"cyberagent/adapters/gitdrydock"
+	"cyberagent/adapters/host"
+	"cyberagent/adapters/ledger"
+	"cyberagent/app/approvals"
+	"cyberagent/app/drydocks"
+	"cyberagent/app/fixture"
+	"cyberagent/app/runs"
+	"cyberagent/app/standardcode"
+	"cyberagent/config"
+	"cyberagent/domain/isolation"
+	"cyberagent/ports"
+)
+
+// App is what the command line talks to.
+type App struct {
+	fx.In
+
+	Runs         *runs.Service
+	Drydocks     *drydocks.Service
+	Approvals    *approvals.Service
+	StandardCode *standardcode.Service
+}
+
+// Options returns the whole graph for one configuration.
+func Options(cfg config.Config) fx.Option {
+	return fx.Options(
+		fx.Supply(cfg),
+		hostModule(),
+		ledgerModule(),
+		drydockModule(),
+		engineModule(),
+		appModule(),
+		fx.NopLogger,
+	)
+}
+
+// Open builds and starts the graph. The returned function stops it.
+func Open(ctx context.Context, cfg config.Config) (App, func(), error) {
+	var app App
+	x := fx.New(Options(cfg), fx.Populate(&app))
+	if err := x.Err(); err != nil {
+		return app, nil, cause(err)
+	}
+	if err := x.Start(ctx); err != nil {
+		return app, nil, cause(err)
+	}
+	return app, func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = x.Stop(stop)
+	}, nil
+}
+
+// OpenFixture builds what the fixture verbs need; they use no ledger.
+func OpenFixture(cfg config.Config) (fixture.Service, error) {
+	var svc fixture.Service
+	x := fx.New(fx.Supply(cfg), engineModule(), fixtureModule(), fx.NopLogger, fx.Populate(&svc))
+	return svc, cause(x.Err())
+}
+
+func hostModule() fx.Option {
+	return fx.Module("host", fx.Provide(
+		func() ports.Clock { return host.Clock{} },
+		func() ports.IDs { return host.IDs{} },
+		func(cfg config.Config) ports.OwnerLocks { return host.NewLocks(filepath.Join(cfg.Home, "owners")) },
+	))
+}
+
+func ledgerModule() fx.Option {
+	return fx.Module("ledger", fx.Provide(func(lc fx.Lifecycle, cfg config.Config) (ports.Ledger, error) {
+		l, err := ledger.Open(context.Background(), ledger.Config{Path: cfg.Ledger.Path})
+		if err != nil {
+			return nil, err
+		}
+		lc.Append(fx.StopHook(l.Close))
+		return l, nil
+	}))
+}
+
+func drydockModule() fx.Option {
+	return fx.Module("drydock", fx.Provide(
+		func(cfg config.Config) *gitdrydock.Drydocks {
+			return gitdrydock.New(gitdrydock.Config{Home: cfg.Home})
+		},
+		func(d *gitdrydock.Drydocks) ports.Sources { return d },
+		func(d *gitdrydock.Drydocks) ports.Worktrees { return d },
+		func(d *gitdrydock.Drydocks) ports.Masks { return d },
+		func(d *gitdrydock.Drydocks) ports.Meter { return d },
+	))
+}
+
+func appModule() fx.Option {
+	return fx.Module("app", fx.Provide(
+		func(l ports.Ledger, s ports.Sources, c ports.Clock, i ports.IDs) *runs.Service {
+			return &runs.Service{Ledger: l, Sources: s, Clock: c, IDs: i}
+		},
+		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, c ports.Clock, i ports.IDs) *drydocks.Service {
+			return &drydocks.Service{Ledger: l, Sources: s, Worktrees: w, Clock: c, IDs: i}
+		},
+		func(l ports.Ledger, c ports.Clock) *approvals.Service { return &approvals.Service{Ledger: l, Clock: c} },
+		func(cfg config.Config, l ports.Ledger, e ports.Engine, find func(isolation.Engine) (ports.Engine, error),
+			w ports.Worktrees, m ports.Masks, meter ports.Meter, c ports.Clock, i ports.IDs, o ports.OwnerLocks,
+		) *standardcode.Service {
+			return &standardcode.Service{
+				Ledger: l, Engine: e, EngineFor: find, Worktrees: w, Masks: m, Meter: meter, Clock: c, IDs: i, Locks: o,
+				Settings: standardcode.Settings{ImageDigest: cfg.ImageDigest, AllowDesktop: cfg.Docker.AllowDesktop},
+			}
+		},
+	))
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/term"
+
+	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/config"
+	"cyberagent/domain/fault"
+)
+
+// process is everything that a verb may touch of its surroundings. Nothing
+// reads the inherited standard input.
+type process struct {
+	out, err                 io.Writer
+	lookup                   func(string) (string, bool)
+	outTerminal, errTerminal bool
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// session is one invocation: the process, its flags, and how it answers.
+type session struct {
+	process
+	output string // text, json, or empty for the verb's default
+	asJSON bool   // decided when a verb begins
+	flags  map[string]string
+	code   int
+}
+
+// invoke never exits: it returns the exit status (contract section 5).
+func invoke(ctx context.Context, args []string, p process) (code int) {
+	s := &session{process: p, flags: map[string]string{}}
+	s.asJSON = wantsJSON(args)
+	defer func() {
+		if r := recover(); r != nil {
+			debugLog(p, r)
+			code = s.fail(fault.New(fault.Internal, "unexpected failure: %v", r).
+				Hint("this is a fault of the product; report it with the command line that caused it"))
+		}
+	}()
+	if err := newRoot(s).Run(ctx, args); err != nil {
+		return s.fail(usage(err))
+	}
+	return s.code
+}
+
+// debugLog prints a stack only when a person asked for it.
+func debugLog(p process, r any) {
+	if v, _ := p.lookup("CYBERAGENT_DEBUG"); v != "" {
+		_, _ = fmt.Fprintf(p.err, "panic: %v\n%s\n", r, debug.Stack())
+	}
+}
+
+// usage gives errors of the command line's own parser a code; the product's own
+// errors pass.
+func usage(err error) error {
+	if fault.CodeOf(err) != fault.Internal {
+		return err
+	}
+	if f := fault.From(err); f.Err != err { //nolint:errorlint // identity, not kind
+		return err
+	}
+	return fault.New(fault.InvalidArgument, "%s", err).Hint("see `cyberagent --help`")
+}
+
+func newRoot(s *session) *cli.Command {
+	return &cli.Command{
+		Name:  "cyberagent",
+		Usage: "run one approved command of a coding agent, offline, in a fixed container",
+		Description: `A Run is one task of a coding agent on one git repository. Its commands run in a
+container without network on a worktree that the Run owns (its Drydock), one
+approved command at a time; the result of each is a Checkpoint.
+
+The way of one command:
+  cyberagent run create "fix the parser" --workspace ~/src/parser
+  cyberagent run profile RUN docker
+  cyberagent run permission RUN workspace_access
+  cyberagent drydock create RUN            # shows the source and a trust digest
+  cyberagent drydock create RUN --trust DIGEST
+  cyberagent run standard-code prepare RUN ...
+  cyberagent run sandbox review PREPARATION --decision approve --operation-key K
+  cyberagent run standard-code execute RUN ...
+
+` + exitStatus,
+		Flags:                     globalFlags(s),
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true,
+		EnableShellCompletion:     true,
+		Suggest:                   true,
+		Writer:                    s.out,
+		ErrWriter:                 io.Discard, // errors are printed once, by fail
+		// The library would call os.Exit inside Run for some errors.
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error {
+			return fault.New(fault.InvalidArgument, "%s", err).Hint("see --help of this command")
+		},
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return unknownVerb(c)
+			}
+			return cli.ShowRootCommandHelp(c)
+		},
+		Commands: []*cli.Command{
+			runGroup(s), drydockGroup(s), fixtureGroup(s), configGroup(s), versionCommand(s),
+		},
+	}
+}
+
+const exitStatus = `EXIT STATUS
+  0 done   1 internal   2 usage   3 blocked or refused   4 conflict
+  5 the command ran and failed   6 timed out   7 cancelled
+  8 recovery required or in progress`
+
+// group makes a verb group that teaches when it is called alone.
+func group(name, use string, verbs ...*cli.Command) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: use, Commands: verbs, HideHelpCommand: true, Suggest: true,
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return unknownVerb(c)
+			}
+			return cli.ShowSubcommandHelp(c)
+		},
+	}
+}
+
+func unknownVerb(c *cli.Command) error {
+	return fault.New(fault.InvalidArgument, "%q is not a verb of `%s`", c.Args().First(), c.FullName()).
+		At("verb").Hint("see `%s --help`", c.FullName())
+}
+
+// globalFlags override configuration and choose the output.
+func globalFlags(s *session) []cli.Flag {
+	over := func(key, name, use string) cli.Flag {
+		return &cli.StringFlag{Name: name, Usage: use, Action: func(_ context.Context, _ *cli.Command, v string) error {
+			s.flags[key] = v
+			return nil
+		}}
+	}
+	return []cli.Flag{
+		&cli.StringFlag{Name: "output", Usage: "text or json", Destination: &s.output, Validator: func(v string) error {
+			if v != "text" && v != "json" {
+				return fault.New(fault.InvalidArgument, "%q is not text or json", v).At("output").Hint("use text or json")
+			}
+			return nil
+		}},
+		over("home", "home", "the product's home directory"),
+		over("engine", "engine", "docker, containerd or auto"),
+		over("docker.socket", "docker-socket", "Docker Engine's local socket"),
+		over("image.docker", "image-digest", "the fixed image's exact digest"),
+	}
+}
+
+// load reads the configuration and says what is ignored.
+func (s *session) load() (config.Config, error) {
+	cfg, err := config.Load(config.Input{Lookup: s.lookup, Flags: s.flags})
+	if err == nil && s.errTerminal {
+		for _, n := range cfg.Notices {
+			_, _ = fmt.Fprintln(s.err, "cyberagent: note:", n)
+		}
+	}
+	return cfg, err
+}
+
+// open builds the product for one verb; the verb runs inside use.
+func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	app, stop, err := wiring.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return use(app)
+}

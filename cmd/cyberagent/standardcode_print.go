@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/app/standardcode"
+	"cyberagent/domain/fault"
+	"cyberagent/internal/cleantext"
+)
+
+func needTarget(c *cli.Command) error {
+	return fault.New(fault.InvalidArgument, "nothing named to recover").At("run").
+		Hint("name a Run, --admission, or --all; see `%s --help`", c.FullName())
+}
+
+func printResult(w io.Writer, v standardcode.Result) {
+	how := string(v.ReasonCode)
+	if v.ExitCode != nil {
+		how = fmt.Sprintf("exit code %d", *v.ExitCode)
+	}
+	_, _ = fmt.Fprintf(w, "%s (%s)\n", v.Status, how)
+	_, _ = fmt.Fprintf(w, "execution   %s on %s, network %s\n", v.ExecutionID, v.Engine, v.Network)
+	_, _ = fmt.Fprintf(w, "time        %d ms wall, %d ms cpu, %d MiB memory\n", v.Resources.WallMillis, v.Resources.CPUMillis, v.Resources.MaxRSSBytes>>20)
+	_, _ = fmt.Fprintf(w, "files       %s; grew by %d bytes and %d entries\n", counts(v.Checkpoint.Changed), v.Resources.GrowthBytes, v.Resources.GrowthEntries)
+	for _, x := range v.Checkpoint.Excluded {
+		_, _ = fmt.Fprintf(w, "left out    %s (%s)\n", printable(x.Path), x.Reason)
+	}
+	after := string(v.Checkpoint.AfterID)
+	if after == "" {
+		after = "none: the Drydock needs an operator"
+	}
+	_, _ = fmt.Fprintf(w, "checkpoint  %s (generation %d)\n", after, v.Checkpoint.GenerationAfter)
+	for _, a := range v.Artifacts {
+		note := ""
+		if a.Lost {
+			note = ", part of it was lost"
+		}
+		_, _ = fmt.Fprintf(w, "%-11s %d bytes, %d lines, sha256 %.16s…%s\n", a.Stream, a.SizeBytes, a.Lines, a.SHA256, note)
+	}
+	for _, k := range slices.Sorted(maps.Keys(v.Details)) {
+		_, _ = fmt.Fprintf(w, "%-11s %s\n", k, printable(v.Details[k]))
+	}
+	if v.Replayed {
+		_, _ = fmt.Fprintln(w, "This is the recorded answer; nothing was run.")
+	}
+}
+
+// printOutput shows head and tail of both streams from memory.
+func printOutput(w io.Writer, out *standardcode.Output) {
+	if out == nil {
+		return
+	}
+	for _, k := range []standardcode.Kept{out.Stdout, out.Stderr} {
+		var c cleantext.Cleaner
+		_, _ = w.Write(c.Clean(k.Head))
+		if k.Omitted > 0 {
+			_, _ = fmt.Fprintf(w, "\n… %d bytes omitted …\n", k.Omitted)
+		}
+		_, _ = w.Write(c.Clean(k.Tail))
+		_, _ = w.Write(c.Flush())
+	}
+}
+
+func printExecutions(w io.Writer, all []standardcode.Execution) {
+	if len(all) == 0 {
+		_, _ = fmt.Fprintln(w, "no command was admitted yet")
+	}
+	for _, x := range all {
+		how := "owner " + map[bool]string{true: "alive", false: "gone: recover it"}[x.OwnerLives]
+		if x.Result != nil {
+			how = string(x.Result.Status) + " " + string(x.Result.ReasonCode)
+		}
+		_, _ = fmt.Fprintf(w, "%s  %s  %s  %s\n", x.ExecutionID, x.State, how, utc(x.CreatedAt))
+	}
+}
+
+func printRecovery(w io.Writer, v standardcode.Recovery) {
+	if len(v.Items) == 0 {
+		_, _ = fmt.Fprintln(w, "nothing to recover")
+	}
+	for _, i := range v.Items {
+		var steps []string
+		for _, st := range i.Steps {
+			steps = append(steps, string(st))
+		}
+		_, _ = fmt.Fprintf(w, "%s  %s (%s): %s %s\n", i.ExecutionID, i.Outcome, i.Seen, i.Why, strings.Join(steps, ", "))
+	}
+}

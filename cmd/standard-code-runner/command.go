@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cyberagent/cmd/standard-code-runner/internal/supervise"
+	"cyberagent/domain/command"
+	"cyberagent/domain/isolation"
+	"cyberagent/domain/runnerproto"
+	"cyberagent/domain/toolchain"
+)
+
+// command proves the working directory and the headroom, takes the baseline,
+// runs the command and reports about it.
+func (s *session) command() error {
+	dir, err := s.workdir()
+	if err != nil {
+		return s.notStarted(runnerproto.StopNone, err.Error())
+	}
+	defer unix.Close(dir)
+	free, err := supervise.FreeSpace(s.workspace.FD())
+	if err != nil {
+		return s.notStarted(runnerproto.StopAccounting, err.Error())
+	}
+	if v := supervise.Headroom(free, s.binding.Quota); v.Stop != runnerproto.StopNone {
+		return s.notStarted(v.Stop, v.Detail)
+	}
+	base, err := s.workspace.Scan()
+	if err != nil {
+		return s.notStarted(runnerproto.StopAccounting, "baseline: "+err.Error())
+	}
+	spec, err := s.spec(dir)
+	if err != nil {
+		return s.notStarted(runnerproto.StopNone, err.Error())
+	}
+	out, err := channel(1)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-s.runner.Term():
+		return s.notStarted(runnerproto.StopTerm, "TERM came before the start")
+	default:
+	}
+	start := time.Now()
+	p, err := s.runner.Start(spec)
+	if err != nil {
+		s.report.Outcome, s.report.Detail = runnerproto.OutcomeStartFailed, fmt.Sprintf("%s: %v", spec.Path, err)
+		s.again()
+		return nil
+	}
+	s.report.Usage.SetupMillis = start.Sub(s.begin).Milliseconds()
+	w := supervise.NewWatcher(s.workspace, s.cache.FD(), s.binding.Quota, base, free)
+	return s.supervise(p, w, out, start)
+}
+
+// spec makes the fixed program and environment of the toolchain, and the
+// directories that the environment names.
+func (s *session) spec(dir int) (supervise.Command, error) {
+	tc, err := command.ParseToolchain(s.binding.Toolchain)
+	if err != nil {
+		return supervise.Command{}, err
+	}
+	for _, d := range toolchain.Dirs(tc) {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return supervise.Command{}, err
+		}
+	}
+	stdin, err := s.stdin()
+	if err != nil {
+		return supervise.Command{}, err
+	}
+	_, err = os.Stat(toolchain.ModCache)
+	path, args := toolchain.Program(tc, s.binding.Arguments)
+	return supervise.Command{
+		Path: path, Args: args, Env: toolchain.Environment(tc, err == nil), Dir: dir, Stdin: stdin,
+	}, nil
+}
+
+// stdin is what the command reads: the container's own pipe, or nothing. The
+// runner keeps no copy of the pipe, so that the host notices when nobody reads.
+func (s *session) stdin() (*os.File, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if err != nil || s.binding.Stdin != isolation.StdinPipe {
+		return null, err
+	}
+	defer null.Close()
+	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	if err := unix.Dup3(int(null.Fd()), 0, 0); err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "stdin"), nil
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package supervise
+
+import (
+	"time"
+
+	"cyberagent/cmd/standard-code-runner/internal/tree"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/runnerproto"
+)
+
+// Steps of the trip-wire: how far free space or free inodes fall before the tree
+// is looked at.
+const (
+	stepBytes  = 2 * limits.MiB
+	stepInodes = 256
+	// The time between two scans without any sign: at least idleMin, and as much
+	// more as keeps them to a twentieth of the time, up to idleMax.
+	idleMin = 50 * time.Millisecond
+	idleMax = time.Minute
+)
+
+// look is what the trip-wire asks for.
+type look int
+
+const (
+	nothing look = iota
+	scan         // count while the command runs
+	frozen       // stop the command first: it may be past its quota already
+)
+
+// tripwire decides when to scan, from free space alone. Others use the same
+// filesystem, so it is a hint: they can set it off (which costs a scan, never
+// more than a part of the time) and they can hide a fall by freeing space (which
+// the full scans find).
+type tripwire struct {
+	quota  runnerproto.Quota
+	high   Space      // the most that was free since the last scan
+	growth tree.Usage // as of the last scan
+
+	nextScan   time.Time // no scan on a sign before this
+	nextFreeze time.Time
+	nextFull   time.Time // a scan without a sign
+}
+
+// see takes a new measurement and says what to do.
+func (t *tripwire) see(now time.Time, free Space) look {
+	t.high.Bytes = max(t.high.Bytes, free.Bytes)
+	t.high.Inodes = max(t.high.Inodes, free.Inodes)
+	fellBytes, fellInodes := t.high.Bytes-free.Bytes, t.high.Inodes-free.Inodes
+	// Past the quota if all that fell were growth. Near the limit the step is the
+	// least that counts, or every small write would stop the command.
+	far := fellBytes > max(t.quota.GrowthBytes-t.growth.Bytes, 2*stepBytes) ||
+		fellInodes > max(t.quota.GrowthEntries-t.growth.Entries, 2*stepInodes)
+	near := fellBytes >= stepBytes || fellInodes >= stepInodes
+	switch {
+	case far && !now.Before(t.nextFreeze):
+		return frozen
+	case (near || far) && !now.Before(t.nextScan):
+		return scan
+	case !now.Before(t.nextFull):
+		return scan
+	}
+	return nothing
+}
+
+// scanned takes note of a finished scan that began with free space and took cost.
+// Scans take at most a twentieth of the time without a sign, a quarter with one,
+// and the command stands still for at most a tenth.
+func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, cost time.Duration, how look) {
+	t.high, t.growth = free, growth
+	t.nextScan = now.Add(3 * cost)
+	t.nextFull = now.Add(min(max(20*cost, idleMin), idleMax))
+	if how == frozen {
+		t.nextFreeze = now.Add(10 * cost)
+	}
+}

@@ -1,0 +1,171 @@
+// Package config loads the operator's configuration: config.yaml in the
+// product's home, overridden by CYBERAGENT_* environment, overridden by flags
+// (contract section 6). A file inside a repository is never read.
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+)
+
+// Config is the whole configuration after all layers. Origins says for each key
+// where its value came from: default, file, environment or flag.
+type Config struct {
+	Home       string
+	Engine     string // docker, containerd or auto
+	Docker     Docker
+	Containerd Containerd
+	Image      Image
+	Ledger     Ledger
+	Drydock    Drydock
+
+	File    string // the file's path, also when there is none
+	Origins map[string]Origin
+	// Notices are sentences about what is ignored on purpose.
+	Notices []string
+}
+
+// Docker is how Docker Engine is reached. Socket is a local path.
+type Docker struct {
+	Socket       string
+	AllowDesktop bool
+}
+
+// Containerd is how containerd is reached.
+type Containerd struct {
+	Address   string
+	Namespace string
+	Runtime   string
+}
+
+// Image holds the exact digests; an empty Containerd means Docker's.
+type Image struct {
+	Docker     string
+	Containerd string
+}
+
+// Ledger is where the ledger lies.
+type Ledger struct{ Path string }
+
+// Drydock is how long Drydocks are kept, in days.
+type Drydock struct{ LifeDays int64 }
+
+// Origin names a layer.
+type Origin string
+
+// The layers, weakest first.
+const (
+	FromDefault     Origin = "default"
+	FromFile        Origin = "file"
+	FromEnvironment Origin = "environment"
+	FromFlag        Origin = "flag"
+)
+
+// Input is what a process was started with. Flags holds only flags that were
+// given, by key.
+type Input struct {
+	Lookup func(string) (string, bool)
+	Flags  map[string]string
+}
+
+// Load reads every layer and returns config_invalid, naming file, line and key,
+// for anything that is not understood.
+func Load(in Input) (Config, error) {
+	home, err := homeDir(in)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{Home: home, File: filepath.Join(home, "config.yaml"), Origins: map[string]Origin{}}
+	for _, k := range keys() {
+		if err := k.set(&c, k.def(home)); err != nil {
+			return c, err
+		}
+		c.Origins[k.name] = FromDefault
+	}
+	data, err := os.ReadFile(c.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return c, fault.Wrap(fault.ConfigInvalid, err, "cannot read %s", c.File).Hint("make the file readable or remove it")
+	default:
+		if err := c.applyFile(data); err != nil {
+			return c, err
+		}
+	}
+	for _, k := range keys() {
+		for _, name := range k.env {
+			if v, ok := in.Lookup(name); ok && v != "" {
+				if err := c.put(k, v, FromEnvironment, name); err != nil {
+					return c, err
+				}
+			}
+		}
+		if v, ok := in.Flags[k.name]; ok {
+			if err := c.put(k, v, FromFlag, "--"+k.flag()); err != nil {
+				return c, err
+			}
+		}
+	}
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_API_VERSION", "DOCKER_CONTEXT", "CONTAINERD_ADDRESS"} {
+		if v, ok := in.Lookup(name); ok && v != "" {
+			c.Notices = append(c.Notices, name+" is set and ignored; use config.yaml, CYBERAGENT_* or flags")
+		}
+	}
+	return c, nil
+}
+
+func (c *Config) put(k key, v string, from Origin, where string) error {
+	if err := k.set(c, v); err != nil {
+		return fault.From(err).At(k.name).With("where", where)
+	}
+	c.Origins[k.name] = from
+	return nil
+}
+
+// homeDir is CYBERAGENT_HOME, or the XDG data directory.
+func homeDir(in Input) (string, error) {
+	if v, ok := in.Flags["home"]; ok && v != "" {
+		return absolute("home", v)
+	}
+	if v, ok := in.Lookup("CYBERAGENT_HOME"); ok && v != "" {
+		return absolute("CYBERAGENT_HOME", v)
+	}
+	if v, ok := in.Lookup("XDG_DATA_HOME"); ok && filepath.IsAbs(v) {
+		return filepath.Join(v, "cyberagent"), nil
+	}
+	if runtime.GOOS == "windows" {
+		if v, ok := in.Lookup("LOCALAPPDATA"); ok && v != "" {
+			return filepath.Join(v, "cyberagent"), nil
+		}
+	}
+	if v, ok := in.Lookup("HOME"); ok && filepath.IsAbs(v) {
+		return filepath.Join(v, ".local", "share", "cyberagent"), nil
+	}
+	return "", fault.New(fault.ConfigInvalid, "no home directory is known").At("CYBERAGENT_HOME").
+		Hint("set CYBERAGENT_HOME to an absolute path")
+}
+
+func absolute(field, v string) (string, error) {
+	if !filepath.IsAbs(v) {
+		return "", fault.New(fault.ConfigInvalid, "%q is not an absolute path", v).At(field).Hint("give an absolute path")
+	}
+	return filepath.Clean(v), nil
+}
+
+// ImageDigest is the configured digest for an engine.
+func (c Config) ImageDigest(e isolation.Engine) string {
+	if e == isolation.Containerd && c.Image.Containerd != "" {
+		return c.Image.Containerd
+	}
+	return c.Image.Docker
+}
+
+// flag is a key's flag: dots become dashes.
+func (k key) flag() string { return strings.ReplaceAll(strings.ReplaceAll(k.name, ".", "-"), "_", "-") }

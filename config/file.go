@@ -1,0 +1,134 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"cyberagent/domain/fault"
+)
+
+// applyFile reads the YAML file strictly: known keys only, each once, scalars
+// where scalars belong. Errors name file, line, key and the nearest valid key.
+func (c *Config) applyFile(data []byte) error {
+	f, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return c.fileError(err)
+	}
+	for _, doc := range f.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if err := c.walk(doc.Body, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk applies one mapping; prefix ends with a dot below the top.
+func (c *Config) walk(n ast.Node, prefix string) error {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		if v, one := n.(*ast.MappingValueNode); one {
+			m = &ast.MappingNode{Values: []*ast.MappingValueNode{v}}
+		} else {
+			return c.at(n, strings.TrimSuffix(prefix, "."), "not a mapping of keys to values")
+		}
+	}
+	for _, v := range m.Values {
+		name := prefix + v.Key.String()
+		k := slices.IndexFunc(keys(), func(k key) bool { return k.name == name })
+		switch {
+		case k >= 0:
+			s, err := scalar(v.Value)
+			if err != nil {
+				return c.at(v, name, err.Error())
+			}
+			if err := keys()[k].set(c, s); err != nil {
+				fe := fault.From(err)
+				return c.at(v, name, fe.Msg).Hint("%s", fe.Remedy)
+			}
+			if c.Origins[name] == FromFile {
+				return c.at(v, name, "given twice")
+			}
+			c.Origins[name] = FromFile
+		case slices.ContainsFunc(keys(), func(k key) bool { return strings.HasPrefix(k.name, name+".") }):
+			if err := c.walk(v.Value, name+"."); err != nil {
+				return err
+			}
+		default:
+			return c.at(v, name, "unknown key").Hint("the nearest key is %s; `cyberagent config show` lists all", nearest(name))
+		}
+	}
+	return nil
+}
+
+func scalar(n ast.Node) (string, error) {
+	switch v := n.(type) {
+	case *ast.StringNode:
+		return v.Value, nil
+	case *ast.BoolNode:
+		return strconv.FormatBool(v.Value), nil
+	case *ast.IntegerNode:
+		return fmt.Sprint(v.Value), nil
+	}
+	return "", errors.New("not a plain value")
+}
+
+func (c *Config) at(n ast.Node, name, msg string) *fault.Error {
+	line := 0
+	if t := n.GetToken(); t != nil {
+		line = t.Position.Line
+	}
+	return fault.New(fault.ConfigInvalid, "%s:%d: %s", c.File, line, msg).At(name).
+		Hint("correct the file").With("line", strconv.Itoa(line))
+}
+
+func (c *Config) fileError(err error) error {
+	line := 0
+	var ye yaml.Error
+	if errors.As(err, &ye) && ye.GetToken() != nil {
+		line = ye.GetToken().Position.Line
+	}
+	return fault.New(fault.ConfigInvalid, "%s:%d: not valid YAML", c.File, line).
+		Hint("correct the file").With("line", strconv.Itoa(line)).With("yaml", yaml.FormatError(err, false, false))
+}
+
+// nearest is the known key with the smallest edit distance.
+func nearest(name string) string {
+	best, dist := "", 1<<30
+	for _, k := range keys() {
+		if d := distance(name, k.name); d < dist {
+			best, dist = k.name, d
+		}
+	}
+	return best
+}
+
+// distance is the number of single-character edits between two short names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diag
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diag = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
