@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -18,8 +19,9 @@ import (
 const afterwards = 800 * time.Millisecond
 
 // Create implements ports.Containers. It refuses an image that is not there
-// before it asks for a container, because the engine's own answer to that is not
-// told from other absences.
+// (image_unavailable), and one that brings along what no request can take away
+// (image_profile_unsafe): a volume would be made at once, and labels of others
+// would make the container a stranger to Remove.
 //
 // On any failure it looks for the container by its name, for a request that the
 // engine carried out can still end in an error. One with exactly our labels that
@@ -32,6 +34,10 @@ func (e *Engine) Create(ctx context.Context, spec isolation.Spec) (ports.Contain
 	}
 	if !present {
 		return "", isolation.Properties{}, absent(spec.ImageID())
+	}
+	if what := indelible(img); len(what) > 0 {
+		return "", isolation.Properties{}, fault.New(fault.ImageUnsafe, "image %s brings along %s", spec.ImageID(), strings.Join(what, ", ")).
+			Hint("rebuild the fixture image")
 	}
 	cfg, host := request(spec, imageEnv(img))
 	made, err := call(ctx, e, "create container "+spec.Name(), func(ctx context.Context, c *client.Client) (container.CreateResponse, error) {

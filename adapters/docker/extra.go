@@ -55,7 +55,6 @@ var ignored = map[string]string{
 	"SizeRw":              "only reported when asked for",
 	"SizeRootFs":          "only reported when asked for",
 	"HostConfig":          "looked at field by field",
-	"Config":              "looked at field by field",
 	"Config.AttachStdout": "a hint from one client to the next; attaching does not look at it",
 	"Config.AttachStderr": "a hint from one client to the next; attaching does not look at it",
 }
@@ -145,6 +144,7 @@ func settings(in container.InspectResponse, x *extras) {
 	unless(cfg.Healthcheck != nil && slices.Equal(cfg.Healthcheck.Test, []string{noHealth}), "Config.Healthcheck", cfg.Healthcheck)
 	unless(cfg.StopSignal == stopSignal, "Config.StopSignal", cfg.StopSignal)
 	unless(in.AppArmorProfile == "" || in.AppArmorProfile == "docker-default", "AppArmorProfile", in.AppArmorProfile)
+	unless(slices.Equal(host.CapDrop, []string{allCaps}), "HostConfig.CapDrop", host.CapDrop)
 	unless(len(host.LogConfig.Config) == 0, "HostConfig.LogConfig", host.LogConfig)
 	unless(host.RestartPolicy == container.RestartPolicy{Name: noRestart}, "HostConfig.RestartPolicy", host.RestartPolicy)
 	unless(host.ShmSize == 0 || host.ShmSize == unusedShm, "HostConfig.ShmSize", host.ShmSize)

@@ -102,3 +102,22 @@ func imageEnv(img image.InspectResponse) []string {
 	}
 	return img.Config.Env
 }
+
+// indelible is what a container inherits of its image whatever the request says.
+func indelible(img image.InspectResponse) []string {
+	if img.Config == nil {
+		return nil
+	}
+	var what []string
+	for v := range img.Config.Volumes {
+		what = append(what, "volume "+v)
+	}
+	for p := range img.Config.ExposedPorts {
+		what = append(what, "port "+fmt.Sprint(p))
+	}
+	for l := range labels(img.Config.Labels) {
+		what = append(what, "label "+l)
+	}
+	slices.Sort(what)
+	return what
+}

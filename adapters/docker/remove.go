@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -31,7 +32,7 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 		case fault.CodeOf(err) == fault.NotFound:
 			e.forget(c)
 			return nil
-		case err == nil && !owned(in.Config.Labels, owner):
+		case err == nil && !owned(in, owner):
 			return foreign(string(c))
 		case err == nil:
 			err = e.remove(ctx, c)
@@ -49,12 +50,15 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 	}
 }
 
-// owned says whether the labels are the owner's and nobody else's. The contract's
-// version may be an older one: what an earlier release left is still ours.
-func owned(all map[string]string, owner ports.Ownership) bool {
+// owned says whether the name and the labels are the owner's and nobody else's:
+// a container that was made of a copy of ours has our labels, too. The contract's
+// version may be an older one, for what an earlier release left is still ours.
+func owned(in container.InspectResponse, owner ports.Ownership) bool {
+	all := in.Config.Labels
 	want := isolation.Labels(owner.Admission, owner.Installation)
 	want[isolation.LabelContract] = all[isolation.LabelContract]
-	return all[isolation.LabelContract] != "" && maps.Equal(labels(all), want)
+	return strings.TrimPrefix(in.Name, "/") == isolation.ContainerName(owner.Admission) &&
+		all[isolation.LabelContract] != "" && maps.Equal(labels(all), want)
 }
 
 // remove closes our attachments first: an engine whose client does not read

@@ -130,8 +130,9 @@ func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
 // Untag implements ports.ImageStore. It is idempotent, and refuses anything but
 // a name with a tag: given an id the engine would delete the image.
 func (e *Engine) Untag(ctx context.Context, tag string) error {
-	n, err := reference.ParseNormalizedNamed(tag)
-	if _, ok := n.(reference.NamedTagged); err != nil || !ok {
+	ref, err := reference.ParseAnyReference(tag) // knows an id, which reads like name and tag
+	_, tagged := ref.(reference.NamedTagged)
+	if _, pinned := ref.(reference.Digested); err != nil || !tagged || pinned {
 		return fault.New(fault.InvalidArgument, "%q is not a name with a tag", tag).At("tag")
 	}
 	err = do(ctx, e, "untag image "+tag, func(ctx context.Context, c *client.Client) error {

@@ -119,7 +119,7 @@ func (d *Drydocks) begin(ctx context.Context, did id.Drydock, first id.Checkpoin
 	if err := os.MkdirAll(v.k.dir, 0o700); err != nil {
 		return visit{}, fault.Wrap(fault.Internal, err, "cannot make the Drydock's directory")
 	}
-	if v.unlock, err = lockFile(ctx, v.k.file("lock")); err != nil {
+	if err := v.lockDock(ctx); err != nil {
 		return visit{}, err
 	}
 	if err := v.writeIntent(); err != nil {

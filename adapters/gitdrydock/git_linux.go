@@ -132,7 +132,7 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 	args := append([]string{"--no-pager", "--no-optional-locks", "--no-replace-objects",
 		"--git-dir=" + c.gitDir, "--work-tree=" + work}, c.args...)
 	cmd := exec.CommandContext(ctx, l.git, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = l.void(), l.gitEnv(c), c.stdin
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.ExtraFiles = l.void(), l.gitEnv(c), c.stdin, l.hold
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second

@@ -85,30 +85,30 @@ func (l layout) checkSource(r repository) error {
 
 // head reads object format, commit and branch.
 func (l layout) head(ctx context.Context, r repository, s *drydock.Source) error {
-	ask := func(args ...string) (string, error) {
-		out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: args})
-		return strings.TrimSuffix(string(out), "\n"), err
+	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: []string{
+		"rev-parse", "--show-object-format", "HEAD", "--symbolic-full-name", "HEAD",
+	}})
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	var exit *gitError
+	switch {
+	case errors.As(err, &exit):
+		return unsupported(err, "the repository at %s has no commit at HEAD", show(r.topLevel)).Hint("make a first commit")
+	case err != nil:
+		return err
+	case len(lines) != 3:
+		return unsupported(nil, "git cannot read HEAD of %s", show(r.topLevel))
 	}
-	var err error
-	if s.ObjectFormat, err = ask("rev-parse", "--show-object-format"); err != nil {
-		return unsupported(err, "git cannot read the repository at %s", show(r.topLevel))
+	f, err := parseFormat(lines[0])
+	if err == nil {
+		_, err = f.parse(lines[1])
 	}
-	f, err := parseFormat(s.ObjectFormat)
 	if err != nil {
 		return unsupported(err, "the repository at %s cannot be used", show(r.topLevel))
 	}
-	if s.HeadCommit, err = ask("rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
-		return unsupported(nil, "the repository at %s has no commit at HEAD", show(r.topLevel)).Hint("make a first commit")
+	s.ObjectFormat, s.HeadCommit = lines[0], lines[1]
+	if branch, ok := strings.CutPrefix(lines[2], "refs/heads/"); ok {
+		s.HeadBranch = branch
 	}
-	if _, err := f.parse(s.HeadCommit); err != nil {
-		return unsupported(err, "HEAD of %s cannot be read", show(r.topLevel))
-	}
-	ref, err := ask("symbolic-ref", "--quiet", "HEAD")
-	var exit *gitError
-	if err != nil && !errors.As(err, &exit) {
-		return err
-	}
-	s.HeadBranch = strings.TrimPrefix(ref, "refs/heads/")
 	return checkBranch(s.HeadBranch)
 }
 

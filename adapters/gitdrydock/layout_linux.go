@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
@@ -16,6 +17,16 @@ import (
 type layout struct {
 	home string
 	git  string
+	// hold are the locks of the work at hand. Every git that is started inherits
+	// them, so that a git that outlives a killed product still keeps the next one
+	// out.
+	hold []*os.File
+}
+
+// holding returns a layout that holds one more lock.
+func (l layout) holding(lock *os.File) layout {
+	l.hold = append(slices.Clone(l.hold), lock)
+	return l
 }
 
 // dock are the paths of one Drydock.

@@ -12,8 +12,9 @@ import (
 
 // lockFile takes an exclusive flock on a file of ours, waiting as long as ctx
 // allows. The kernel releases it when the process dies, so a lock is never
-// stale and never deleted.
-func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+// stale and never deleted. Closing the file releases it, unless a git that
+// inherited it is still at work: see layout.hold.
+func lockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot open a lock")
@@ -23,7 +24,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch err {
 		case nil:
-			return func() { _ = f.Close() }, nil
+			return f, nil
 		case unix.EINTR:
 			continue
 		case unix.EWOULDBLOCK:

@@ -23,11 +23,13 @@ func (v visit) baseRef() string {
 // register makes the branch, the ref that pins the base commit, the worktree
 // with its control file, and its index, under the source's lock.
 func (v *visit) register(ctx context.Context) error {
-	unlock, err := lockFile(ctx, v.l.sourceLock(v.in.CommonDir))
+	lock, err := lockFile(ctx, v.l.sourceLock(v.in.CommonDir))
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	without := v.l
+	defer func() { v.l = without; _ = lock.Close() }()
+	v.l = v.l.holding(lock)
 	if err := v.makeRefs(ctx); err != nil {
 		return err
 	}

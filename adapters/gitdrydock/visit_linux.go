@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -46,8 +47,19 @@ type visit struct {
 	headTree string
 	// registration is the worktree's directory in the source's common directory.
 	registration string
-	unlock       func()
+	lock         *os.File
 }
+
+// lockDock takes the Drydock's lock for the visit.
+func (v *visit) lockDock(ctx context.Context) error {
+	lock, err := lockFile(ctx, v.k.file("lock"))
+	if err == nil {
+		v.lock, v.l = lock, v.l.holding(lock)
+	}
+	return err
+}
+
+func (v visit) unlock() { _ = v.lock.Close() }
 
 func (v visit) at(step string) error { return v.d.at(step) }
 
@@ -61,7 +73,7 @@ func (d *Drydocks) find(p drydock.Place) (visit, error) {
 	if err != nil {
 		return visit{}, err
 	}
-	v := visit{d: d, l: l, k: k, unlock: func() {}}
+	v := visit{d: d, l: l, k: k}
 	m, err := k.readMade()
 	if err != nil {
 		return visit{}, fault.Wrap(fault.RecoveryRequired, err, "the Drydock's own records cannot be read")
@@ -80,7 +92,7 @@ func (d *Drydocks) enter(ctx context.Context, p drydock.Place) (visit, error) {
 	if err != nil {
 		return v, err
 	}
-	if v.unlock, err = lockFile(ctx, v.k.file("lock")); err != nil {
+	if err := v.lockDock(ctx); err != nil {
 		return v, err
 	}
 	control, err := verify(p)

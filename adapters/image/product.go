@@ -27,10 +27,15 @@ func product(root *node, runner []byte, tools map[string]string) error {
 	for _, name := range []string{"dev", "proc", "sys", "workspace", "standard-code"} {
 		delete(root.kids, name)
 	}
-	for _, d := range []string{"dev", "proc", "sys", "etc", "tmp", isolation.Workspace, toolchain.Cache, toolchain.Bin} {
+	for _, d := range []string{"dev", "proc", "sys", "etc", "tmp", isolation.Workspace, toolchain.Bin} {
 		if err := lay(root, d, newDir(0o755)); err != nil {
 			return err
 		}
+	}
+	// The OCI runtime gives a tmpfs the mode of the directory that it covers,
+	// whatever the mount's own mode says.
+	if err := lay(root, toolchain.Cache, newDir(cacheMode)); err != nil {
+		return err
 	}
 	for p, text := range accounts {
 		if err := lay(root, p, memory([]byte(text), 0o644)); err != nil {
@@ -80,3 +85,6 @@ func memory(b []byte, mode int64) *node {
 	size := int64(len(b))
 	return &node{kind: file, mode: mode, mtime: created.Unix(), data: &content{&blob{bytes.NewReader(b), size}, 0, size}}
 }
+
+// cacheMode is the mode of the cache's directory (contract section 2).
+const cacheMode = 0o700

@@ -85,7 +85,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	place, capture, err := s.Worktrees.Create(ctx, d.ID, d.Checkpoint, d.Source)
+	place, capture, err := s.Worktrees.Create(ctx, d.ID, id.FirstCheckpoint(d.ID), d.Source)
 	if err != nil {
 		return View{}, err
 	}
@@ -97,8 +97,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Source, rid id.Run, life time.Duration) (drydock.Drydock, error) {
 	now := s.Clock.Now()
 	d := drydock.Drydock{
-		ID: id.Drydock(s.IDs.New(id.KindDrydock)), Run: rid, Status: drydock.Preparing,
-		Checkpoint: id.Checkpoint(s.IDs.New(id.KindCheckpoint)), Source: src,
+		ID: id.Drydock(s.IDs.New(id.KindDrydock)), Run: rid, Status: drydock.Preparing, Source: src,
 		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(life),
 	}
 	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
@@ -160,7 +159,7 @@ func bounds(rec ports.Records, src drydock.Source) error {
 
 func (s *Service) finish(ctx context.Context, key operation.Key, d drydock.Drydock, place drydock.Place, capture drydock.Capture) (View, error) {
 	now := s.Clock.Now()
-	first := d.Checkpoint
+	first := id.FirstCheckpoint(d.ID)
 	d.Place = place
 	d = d.Advance(first, now)
 	v := view(d)

@@ -40,7 +40,7 @@ Example:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "trust", Usage: "the digest that the first call showed", Destination: &trust},
 			&cli.DurationFlag{Name: "life", Usage: "how long it is kept, at most 720h", Destination: &life},
-			keyFlag(&key, false),
+			keyFlag(&key),
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
@@ -154,7 +154,7 @@ func drydockCheckpoint(s *session) *cli.Command {
 		Description: exitStatus,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "confirm", Usage: "take the files of a Drydock that is recovery_required as they are", Destination: &in.Confirm},
-			keyFlag(&in.OperationKey, false),
+			keyFlag(&in.OperationKey),
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {

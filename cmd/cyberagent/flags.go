@@ -26,9 +26,9 @@ func (l *exactList) Get() any { return []string(*l) }
 
 // keyFlag is the operation key. Where a verb does not demand one, a person's
 // call gets a new random key: it then has no replay.
-func keyFlag(dst *string, required bool) cli.Flag {
+func keyFlag(dst *string) cli.Flag {
 	use := "names this one effect; the same key answers the same result (A-Z a-z 0-9 . _ : -)"
-	return &cli.StringFlag{Name: "operation-key", Usage: use, Destination: dst, Required: required}
+	return &cli.StringFlag{Name: "operation-key", Usage: use, Destination: dst}
 }
 
 func keyOr(k string) string {
@@ -65,3 +65,19 @@ func none(c *cli.Command) error {
 
 // utc prints a time for a person.
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// need refuses a call without every one of the flags. The library's own check
+// prints help on standard output, which belongs to answers.
+func need(c *cli.Command, names ...string) error {
+	var missing []string
+	for _, n := range names {
+		if !c.IsSet(n) {
+			missing = append(missing, "--"+n)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fault.New(fault.InvalidArgument, "missing %s", strings.Join(missing, ", ")).
+		At(strings.ReplaceAll(strings.TrimPrefix(missing[0], "--"), "-", "_")).Hint("see `%s --help`", c.FullName())
+}

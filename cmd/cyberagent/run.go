@@ -33,12 +33,15 @@ func runCreate(s *session) *cli.Command {
 		HideHelpCommand: true,
 		Description:     "Example:\n  cyberagent run create \"fix the parser\" --workspace ~/src/parser\n\n" + exitStatus,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "workspace", Usage: "the source repository", Required: true, Destination: &in.Workspace},
-			keyFlag(&in.OperationKey, false),
+			&cli.StringFlag{Name: "workspace", Usage: "the source repository", Destination: &in.Workspace},
+			keyFlag(&in.OperationKey),
 		},
 		Action: func(ctx context.Context, c *cli.Command) (err error) {
 			s.begin(false)
 			if in.Title, err = one(c, "title"); err != nil {
+				return err
+			}
+			if err := need(c, "workspace"); err != nil {
 				return err
 			}
 			in.OperationKey = keyOr(in.OperationKey)
@@ -168,7 +171,7 @@ func (s *session) onRun(ctx context.Context, c *cli.Command, do func(wiring.App,
 func runStatus(s *session, name, use string, to run.Status) *cli.Command {
 	var key string
 	return &cli.Command{
-		Name: name, Usage: use, ArgsUsage: "RUN", HideHelpCommand: true, Flags: []cli.Flag{keyFlag(&key, false)},
+		Name: name, Usage: use, ArgsUsage: "RUN", HideHelpCommand: true, Flags: []cli.Flag{keyFlag(&key)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				v, err := app.Runs.SetStatus(ctx, rid, to, keyOr(key))
@@ -185,7 +188,7 @@ func runStatus(s *session, name, use string, to run.Status) *cli.Command {
 func runWord(s *session, name, use, what string, set func(context.Context, wiring.App, id.Run, string, string) (runs.View, error)) *cli.Command {
 	var key string
 	return &cli.Command{
-		Name: name, Usage: use, ArgsUsage: "RUN " + what, HideHelpCommand: true, Flags: []cli.Flag{keyFlag(&key, false)},
+		Name: name, Usage: use, ArgsUsage: "RUN " + what, HideHelpCommand: true, Flags: []cli.Flag{keyFlag(&key)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if c.Args().Len() != 2 {

@@ -89,14 +89,17 @@ func sandboxReview(s *session) *cli.Command {
 		Name: "review", Usage: "approve or deny one preparation", ArgsUsage: "PREPARATION", HideHelpCommand: true,
 		Description: "An approval is for exactly what `request` shows, may be used once, and expires.\n\nExample:\n  cyberagent run sandbox review PREPARATION --decision approve --operation-key review-1\n\n" + exitStatus,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "decision", Usage: "approve or deny", Required: true, Destination: &decision},
+			&cli.StringFlag{Name: "decision", Usage: "approve or deny", Destination: &decision},
 			&cli.StringFlag{Name: "reviewer", Usage: "who decides (self-declared)", Destination: &in.Reviewer},
 			&cli.StringFlag{Name: "reason", Usage: "why", Destination: &in.Reason},
 			&cli.DurationFlag{Name: "expires-in", Usage: "how long an approval may be used, at most 24h (default 1h)", Destination: &in.Life},
-			keyFlag(&in.OperationKey, true),
+			keyFlag(&in.OperationKey),
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onPreparation(ctx, c, func(app wiring.App, pid id.Preparation) (err error) {
+				if err := need(c, "decision", "operation-key"); err != nil {
+					return err
+				}
 				in.Preparation = pid
 				if in.Decision, err = approval.ParseDecision(decision); err != nil {
 					return err
@@ -111,7 +114,7 @@ func sandboxRevoke(s *session) *cli.Command {
 	var key string
 	return &cli.Command{
 		Name: "revoke", Usage: "take back an approval that was not used", ArgsUsage: "PREPARATION", HideHelpCommand: true,
-		Flags: []cli.Flag{keyFlag(&key, false)},
+		Flags: []cli.Flag{keyFlag(&key)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onPreparation(ctx, c, func(app wiring.App, pid id.Preparation) error {
 				return s.answerApproval(app.Approvals.Revoke(ctx, pid, keyOr(key)))

@@ -31,22 +31,27 @@ type commandFlags struct {
 
 func (f *commandFlags) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation", Required: true, Destination: &f.generation},
-		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint", Required: true, Destination: &f.checkpoint},
-		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust", Required: true, Destination: &f.toolchain},
-		&cli.GenericFlag{Name: "arg", Usage: "one argument, byte for byte; repeat it for more", Value: &f.args},
+		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation", Destination: &f.generation},
+		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint", Destination: &f.checkpoint},
+		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust", Destination: &f.toolchain},
+		&cli.GenericFlag{Name: "arg", Usage: "one argument, byte for byte; repeat it for more", Value: &f.args, HideDefault: true},
 		&cli.StringFlag{Name: "workdir", Usage: "where to run, relative to the repository's root", Destination: &f.workdir},
-		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600 (default 300)", Destination: &f.timeout},
-		&cli.StringFlag{Name: "purpose", Usage: "why, for the reviewer", Required: true, Destination: &f.purpose},
+		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600 (default 300)", HideDefault: true, Destination: &f.timeout},
+		&cli.StringFlag{Name: "purpose", Usage: "why, for the reviewer", Destination: &f.purpose},
 		&cli.BoolFlag{Name: "enable-permission-control", Usage: "process gate", Destination: &f.gates.PermissionControl},
 		&cli.BoolFlag{Name: "enable-workspace-sandbox", Usage: "process gate", Destination: &f.gates.WorkspaceSandbox},
 		&cli.BoolFlag{Name: "enable-docker-execution", Usage: "process gate", Destination: &f.gates.DockerExecution},
 	}
 }
 
-func (f *commandFlags) request(c *cli.Command) (standardcode.Request, error) {
+// request reads the flags; more names flags that this verb demands beside the
+// common ones.
+func (f *commandFlags) request(c *cli.Command, more ...string) (standardcode.Request, error) {
 	r := standardcode.Request{Generation: f.generation, Gates: f.gates}
-	var err error
+	err := need(c, append([]string{"generation", "checkpoint", "toolchain", "arg", "purpose"}, more...)...)
+	if err != nil {
+		return r, err
+	}
 	if r.Run, err = oneRun(c); err != nil {
 		return r, err
 	}
@@ -104,10 +109,10 @@ func scPrepare(s *session) *cli.Command {
 	var key string
 	return &cli.Command{
 		Name: "prepare", Aliases: []string{"docker-prepare"}, Usage: "compile one command and propose it for review", ArgsUsage: "RUN",
-		HideHelpCommand: true, Description: exitStatus, Flags: append(f.flags(), keyFlag(&key, true)),
+		HideHelpCommand: true, Description: exitStatus, Flags: append(f.flags(), keyFlag(&key)),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
-			r, err := f.request(c)
+			r, err := f.request(c, "operation-key")
 			if err != nil {
 				return err
 			}
@@ -134,13 +139,13 @@ func scExecute(s *session) *cli.Command {
 		HideHelpCommand: true,
 		Description:     "The command must be resupplied exactly as it was approved. Repeating the call with\nthe same key answers the recorded result and runs nothing.\n\n" + exitStatus,
 		Flags: append(f.flags(),
-			&cli.StringFlag{Name: "preparation", Usage: "what prepare answered", Required: true, Destination: &prep},
-			&cli.StringFlag{Name: "approval", Usage: "what prepare answered", Required: true, Destination: &appr},
+			&cli.StringFlag{Name: "preparation", Usage: "what prepare answered", Destination: &prep},
+			&cli.StringFlag{Name: "approval", Usage: "what prepare answered", Destination: &appr},
 			&cli.BoolFlag{Name: "stream", Usage: "show the output on stderr as it comes (default on a terminal)", Value: s.errTerminal, Destination: &stream},
-			keyFlag(&key, true)),
+			keyFlag(&key)),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
-			r, err := f.request(c)
+			r, err := f.request(c, "preparation", "approval", "operation-key")
 			if err != nil {
 				return err
 			}
@@ -225,11 +230,14 @@ func scCancel(s *session) *cli.Command {
 		Name: "cancel", Aliases: []string{"docker-cancel"}, Usage: "end one exact command; repeating it is harmless", ArgsUsage: "[RUN]",
 		HideHelpCommand: true, Description: exitStatus,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "admission", Usage: "the command's execution id", Required: true, Destination: &adm},
+			&cli.StringFlag{Name: "admission", Usage: "the command's execution id", Destination: &adm},
 			&cli.StringFlag{Name: "reason", Usage: "why", Destination: &reason},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
+			if err := need(c, "admission"); err != nil {
+				return err
+			}
 			rid, aid, err := target(c, adm)
 			if err != nil {
 				return err

@@ -323,7 +323,8 @@ func TestTheLargestCommandFitsIntoTheRunnersBinding(t *testing.T) {
 				Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRun, Admission: "adm_00000000000000000000000001",
 				ManifestSHA256: c.Fingerprint(), CommandSHA256: c.Fingerprint(), Toolchain: string(c.Toolchain()),
 				Arguments: c.Args(), Workdir: c.Workdir(), Stdin: isolation.StdinPipe, TimeoutMillis: 3_600_000, GraceMillis: 2_000,
-				Host: isolation.Host{Workspace: huge, Mask: huge},
+				Quota: runnerproto.Quota{GrowthBytes: 1 << 53, GrowthEntries: 1 << 53, HeadroomBytes: 1 << 53, HeadroomInodes: 1 << 53},
+				Host:  isolation.Host{Workspace: huge, Mask: huge},
 			}.Encode()
 			if err != nil {
 				t.Fatal(err)

@@ -9,22 +9,36 @@ import (
 	"cyberagent/domain/fault"
 )
 
-// The kinds of identified things. Each is a distinct Go type, so that one
-// cannot be passed for another.
-type (
-	Run         string
-	Drydock     string
-	Checkpoint  string
-	Preparation string
-	Approval    string
-	Admission   string
-	Receipt     string
-	Job         string
-	// Installation identifies one ledger; its containers carry it as a label.
-	Installation string
-	// Owner identifies one process's claim on an admission.
-	Owner string
-)
+// Run identifies a Code Run. Like every kind of identifier it is a Go type of its
+// own, so that one cannot be passed for another.
+type Run string
+
+// Drydock identifies a Drydock.
+type Drydock string
+
+// Checkpoint identifies a Checkpoint.
+type Checkpoint string
+
+// Preparation identifies a preparation.
+type Preparation string
+
+// Approval identifies an approval.
+type Approval string
+
+// Admission identifies an admission, which is also the execution.
+type Admission string
+
+// Receipt identifies a receipt.
+type Receipt string
+
+// Job identifies a Job of the Command Runtime.
+type Job string
+
+// Installation identifies one ledger; its containers carry it as a label.
+type Installation string
+
+// Owner identifies one process's claim on an admission.
+type Owner string
 
 // Kind is the prefix of a kind of identifier, without the underscore.
 type Kind string
@@ -102,3 +116,11 @@ func Valid(k Kind, s string) bool {
 
 // Format joins a kind and 26 characters made by an adapter.
 func Format(k Kind, base32 string) string { return string(k) + "_" + base32 }
+
+// FirstCheckpoint is the Checkpoint that a Drydock is created with. It has the
+// Drydock's own characters, so that a creation that was cut off is finished
+// under the same id.
+func FirstCheckpoint(d Drydock) Checkpoint {
+	_, rest, _ := strings.Cut(string(d), "_")
+	return Checkpoint(Format(KindCheckpoint, rest))
+}

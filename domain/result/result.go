@@ -162,6 +162,7 @@ func verdict(r Reason, rep *runnerproto.Report, stopped bool) Verdict {
 		if code == 0 {
 			v.Status = Succeeded
 		}
+	default: // failed, for its reason
 	}
 	if rep != nil {
 		v.Signal = rep.Signal

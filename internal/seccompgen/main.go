@@ -119,8 +119,8 @@ func Profile() ([]byte, error) {
 // the two architectures.
 func convert(s *seccomp.Syscall, restricted []string) (rule, bool) {
 	r := rule{Action: string(s.Action), ErrnoRet: s.ErrnoRet}
-	if s.Name != "" {
-		r.Names = []string{s.Name}
+	if s.Name != "" { //nolint:staticcheck // an old form that a profile may still have
+		r.Names = []string{s.Name} //nolint:staticcheck // as above
 	}
 	for _, n := range s.Names {
 		if !slices.Contains(restricted, n) {

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS receipts (
     started_at_us INTEGER,
     ended_at_us INTEGER NOT NULL,
     CHECK ((exit_code IS NOT NULL) = (reason = 'exited')),
-    CHECK (status <> 'succeeded' OR exit_code = 0)
+    CHECK (status <> 'succeeded' OR exit_code IS 0)
 ) STRICT, WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS receipts_no_update BEFORE UPDATE ON receipts
 BEGIN SELECT RAISE(ABORT, 'receipts is immutable'); END;

@@ -515,7 +515,7 @@ CREATE TABLE receipts (
     started_at_us INTEGER,
     ended_at_us INTEGER NOT NULL,
     CHECK ((exit_code IS NOT NULL) = (reason = 'exited')),
-    CHECK (status <> 'succeeded' OR exit_code = 0)
+    CHECK (status <> 'succeeded' OR exit_code IS 0)
 ) STRICT, WITHOUT ROWID;
 
 -- trigger receipts_no_delete

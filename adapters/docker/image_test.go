@@ -1,95 +1,19 @@
 package docker
 
 import (
+	"archive/tar"
 	"bytes"
-	"context"
-	"errors"
 	"io"
-	"io/fs"
+	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/iotest"
 
 	"github.com/docker/docker/api/types/image"
 
 	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
 )
-
-func TestNew_AcceptsLocalSocketsOnly(t *testing.T) {
-	for _, good := range []string{"", "/run/docker.sock", "unix:///run/docker.sock", "/run/a b/docker.sock"} {
-		if _, err := New(Config{Socket: good}); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
-	}
-	for _, bad := range []string{
-		"tcp://127.0.0.1:2375", "http://localhost", "https://x", "ssh://host", "fd://", "docker.sock", "unix://docker.sock", "unix://",
-		"npipe:////server/pipe/x", "://", "/" + strings.Repeat("a", 200),
-	} {
-		_, err := New(Config{Socket: bad})
-		if fault.CodeOf(err) != fault.ConfigInvalid || fault.From(err).Remedy == "" {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-}
-
-func TestDemux(t *testing.T) {
-	join := func(bs ...[]byte) []byte { return bytes.Join(bs, nil) }
-	for name, c := range map[string]struct {
-		in       []byte
-		out, err string
-		bad      bool
-	}{
-		"nothing":         {},
-		"both":            {in: join(frame(1, "a", 1), frame(2, "b", 1), frame(1, "c", 1)), out: "ac", err: "b"},
-		"an empty frame":  {in: join(frame(1, "", 0), frame(2, "b", 1)), err: "b"},
-		"a large frame":   {in: frame(1, strings.Repeat("x", 100_000), 100_000), out: strings.Repeat("x", 100_000)},
-		"cut content":     {in: frame(1, "a", 2), out: "a", bad: true},
-		"no content":      {in: frame(1, "", 2), bad: true},
-		"a cut header":    {in: []byte{1, 0}, bad: true},
-		"an alien stream": {in: frame(3, "x", 1), bad: true},
-		"a huge claim":    {in: frame(1, "", 1<<32-1), bad: true},
-	} {
-		for how, r := range map[string]io.Reader{"whole": bytes.NewReader(c.in), "bytewise": iotest.OneByteReader(bytes.NewReader(c.in))} {
-			var out, errs bytes.Buffer
-			err := demux(&passing{w: &out}, &passing{w: &errs}, r)
-			if out.String() != c.out || errs.String() != c.err || (err != nil) != c.bad {
-				t.Errorf("%s, %s: %d and %d bytes, %v", name, how, out.Len(), errs.Len(), err)
-			}
-		}
-	}
-	t.Run("a writer that fails does not end the other", func(t *testing.T) {
-		r, w := io.Pipe()
-		_ = r.Close()
-		var errs bytes.Buffer
-		if err := demux(&passing{w: w}, &passing{w: &errs}, bytes.NewReader(join(frame(1, "a", 1), frame(2, "b", 1)))); err != nil || errs.String() != "b" {
-			t.Errorf("%q %v", errs.String(), err)
-		}
-	})
-}
-
-func TestTranslate(t *testing.T) {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	for name, c := range map[string]struct {
-		ctx  context.Context
-		err  error
-		want fault.Code
-	}{
-		"nothing":            {context.Background(), nil, ""},
-		"a fault stays":      {context.Background(), fault.New(fault.NotFound, "x"), fault.NotFound},
-		"a deadline":         {context.Background(), context.DeadlineExceeded, fault.EngineTimeout},
-		"an ended context":   {over, io.ErrUnexpectedEOF, fault.EngineTimeout},
-		"a cut connection":   {context.Background(), io.ErrUnexpectedEOF, fault.DaemonUnreachable},
-		"a reset connection": {context.Background(), syscall.ECONNRESET, fault.DaemonUnreachable},
-		"a forbidden socket": {context.Background(), &fs.PathError{Err: syscall.EACCES}, fault.DaemonPermission},
-		"something else":     {context.Background(), errors.New("x"), fault.EngineFailure},
-	} {
-		if got := fault.CodeOf(translate(c.ctx, "x", c.err)); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}
 
 func TestEngine_ImageIdentity(t *testing.T) {
 	config, manifest := "sha256:"+strings.Repeat("c", 64), "sha256:"+strings.Repeat("d", 64)
@@ -177,4 +101,51 @@ func TestEngine_ResolveBase(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
+}
+
+func TestImages(t *testing.T) {
+	e := realEngine(t)
+	facts, err := e.InspectImage(t.Context(), lab.image)
+	must(t, err)
+	if !facts.Present || facts.ID != lab.image || facts.OS != "linux" || facts.Arch != runtime.GOARCH || !slices.Equal(facts.Entrypoint, []string{isolation.RunnerPath}) ||
+		len(facts.Cmd)+len(facts.Env)+len(facts.Volumes)+len(facts.Ports)+len(facts.OnBuild) > 0 || facts.Healthcheck || facts.SizeBytes == 0 || facts.Labels[isolation.LabelProtocol] != "test" {
+		t.Errorf("%+v", facts)
+	}
+	absent, err := e.InspectImage(t.Context(), "sha256:"+strings.Repeat("0", 64))
+	must(t, err)
+	if absent.Present {
+		t.Errorf("%+v", absent)
+	}
+	name, _, _ := strings.Cut(lab.tag, ":")
+	id, err := e.ResolveBase(t.Context(), name+"@"+lab.image)
+	must(t, err)
+	if id != lab.image {
+		t.Errorf("%q", id)
+	}
+	_, err = e.ResolveBase(t.Context(), "other@"+lab.image)
+	wantCode(t, err, fault.BaseAbsent)
+
+	r, err := e.Export(t.Context(), lab.image)
+	must(t, err)
+	archive, err := io.ReadAll(r)
+	must(t, err)
+	must(t, r.Close())
+	if !bytes.Contains(archive, []byte("manifest.json")) {
+		t.Errorf("%d bytes without a manifest", len(archive))
+	}
+	must(t, e.Load(t.Context(), bytes.NewReader(archive)))
+	_, err = e.Export(t.Context(), "sha256:"+strings.Repeat("0", 64))
+	if fault.CodeOf(err) != fault.NotFound && fault.CodeOf(err) != fault.EngineFailure {
+		t.Errorf("%v", err)
+	}
+
+	for name, bad := range map[string][]byte{"no archive": []byte("nonsense"), "nothing": nil, "no manifest": tarball(func(w *tar.Writer) { file(w, "x", nil, 0o644) })} {
+		if err := e.Load(t.Context(), bytes.NewReader(bad)); err == nil {
+			t.Errorf("%s is loaded", name)
+		}
+	}
+	for _, bad := range []string{lab.image, "", "name", "name@" + lab.image, strings.TrimPrefix(lab.image, "sha256:")} {
+		wantCode(t, e.Untag(t.Context(), bad), fault.InvalidArgument)
+	}
+	must(t, e.Untag(t.Context(), "cyberagent-docker-test:absent"))
 }

@@ -1,0 +1,189 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+)
+
+func TestEngine_StdinFaults(t *testing.T) {
+	t.Parallel()
+	pipe := inState(running())
+	pipe.Config.OpenStdin, pipe.Config.StdinOnce = true, true
+	t.Run("a peer that has gone is the end of the pipe", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t)
+		f.on("GET "+pathOf+"/json", answer(pipe))
+		f.on("POST "+pathOf+"/attach", upgrade(func(c net.Conn) { _ = c.Close() }))
+		w, err := f.AttachStdin(t.Context(), fakeID)
+		must(t, err)
+		for range 100 {
+			if _, err = w.Write([]byte("x")); err != nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%v", err)
+		}
+		must(t, w.Close())
+		must(t, w.Close())
+	})
+	t.Run("Close ends a blocked Write", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t)
+		f.on("GET "+pathOf+"/json", answer(pipe))
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		f.on("POST "+pathOf+"/attach", upgrade(func(c net.Conn) { <-release; _ = c.Close() }))
+		w, err := f.AttachStdin(t.Context(), fakeID)
+		must(t, err)
+		wrote := make(chan error, 1)
+		go func() { _, err := w.Write(make([]byte, 8<<20)); wrote <- err }()
+		time.Sleep(50 * time.Millisecond)
+		soon(t, 200*time.Millisecond, "Close", func() {
+			must(t, w.Close())
+			if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%v", err)
+			}
+		})
+	})
+	t.Run("there is one", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t)
+		f.on("GET "+pathOf+"/json", answer(pipe))
+		f.on("POST "+pathOf+"/attach", upgrade(func(c net.Conn) { _, _ = io.Copy(io.Discard, c); _ = c.Close() }))
+		w, err := f.AttachStdin(t.Context(), fakeID)
+		must(t, err)
+		defer w.Close()
+		_, err = f.AttachStdin(t.Context(), fakeID)
+		wantCode(t, err, fault.RecoveryRequired)
+	})
+	t.Run("none without a pipe or before the start", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t)
+		f.on("GET "+pathOf+"/json", answer(inState(running())))
+		_, err := f.AttachStdin(t.Context(), fakeID)
+		wantCode(t, err, fault.EngineFailure)
+		early := pipe
+		base := *pipe.ContainerJSONBase
+		s := created()
+		base.State, early.ContainerJSONBase = &s, &base
+		f.on("GET "+pathOf+"/json", answer(early))
+		_, err = f.AttachStdin(t.Context(), fakeID)
+		wantCode(t, err, fault.EngineFailure)
+	})
+}
+
+// A2: 50 of 50.
+func TestStdin_EmptyPipeEnds(t *testing.T) {
+	var wg sync.WaitGroup
+	next := make(chan *job)
+	for range 3 {
+		wg.Go(func() {
+			for j := range next {
+				emptyPipe(j)
+			}
+		})
+	}
+	for range 50 {
+		next <- newJob(t, "stdin", isolation.StdinPipe)
+	}
+	close(next)
+	wg.Wait()
+}
+
+func emptyPipe(j *job) {
+	ctx, cancel := context.WithTimeout(j.t.Context(), 20*time.Second)
+	defer cancel()
+	err := func() (err error) {
+		if j.id, _, err = j.Create(ctx, j.spec); err != nil {
+			return err
+		}
+		out, err := j.Attach(ctx, j.id)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		go io.Copy(io.Discard, out.Stdout)
+		if err := j.Start(ctx, j.id); err != nil {
+			return err
+		}
+		in, err := j.AttachStdin(ctx, j.id)
+		if err != nil {
+			return err
+		}
+		if err := in.Close(); err != nil {
+			return err
+		}
+		report, err := io.ReadAll(out.Stderr)
+		if err != nil {
+			return err
+		}
+		if string(report) != "0 <nil>" {
+			return errors.New(string(report))
+		}
+		if exit, err := j.Wait(ctx, j.id); err != nil || exit.Code != 0 {
+			return errors.Join(err, errors.New("exit"))
+		}
+		return j.Remove(ctx, j.id, j.owner)
+	}()
+	if err != nil {
+		j.t.Error(err)
+	}
+}
+
+func TestStdin_Delivers(t *testing.T) {
+	content := make([]byte, 1<<20)
+	_, _ = rand.Read(content)
+	j := newJob(t, "stdin", isolation.StdinPipe)
+	j.create()
+	read := j.outputs()
+	must(t, j.Start(t.Context(), j.id))
+	in, err := j.AttachStdin(t.Context(), j.id)
+	must(t, err)
+	for chunk := range slices.Chunk(content, 64<<10) {
+		_, err := in.Write(chunk)
+		must(t, err)
+	}
+	must(t, in.Close())
+	out, report := read()
+	if out != string(content) || report != "1048576 <nil>" {
+		t.Errorf("%d bytes back, %s", len(out), report)
+	}
+	_, err = j.AttachStdin(t.Context(), j.id)
+	if err == nil {
+		t.Error("a second attachment")
+	}
+}
+
+func TestStdin_CommandThatNeverReads(t *testing.T) {
+	j := newJob(t, "noread 60000", isolation.StdinPipe)
+	j.create()
+	read := j.outputs()
+	must(t, j.Start(t.Context(), j.id))
+	in, err := j.AttachStdin(t.Context(), j.id)
+	must(t, err)
+	wrote := make(chan error, 1)
+	go func() { _, err := in.Write(make([]byte, 8<<20)); wrote <- err }()
+	time.Sleep(100 * time.Millisecond)
+	must(t, j.Kill(t.Context(), j.id))
+	soon(t, 5*time.Second, "Write", func() {
+		if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%v", err)
+		}
+	})
+	must(t, in.Close())
+	if out, _ := read(); out != "ready\n" {
+		t.Errorf("%q", out)
+	}
+}
