@@ -115,9 +115,9 @@ type Output struct {
 //     exact container with the exact labels.
 //  7. No call outlives its context by more than a second.
 //
-// Errors: daemon_unreachable, daemon_permission_denied, engine_timeout,
-// engine_failure, not_found, recovery_required, start_failed (Start),
-// image_unavailable (Create).
+// Errors: daemon_unreachable, daemon_permission_denied, api_unsupported,
+// engine_timeout, engine_failure, not_found, recovery_required, start_failed
+// (Start), image_unavailable and image_profile_unsafe (Create).
 type Containers interface {
 	// Create makes the container and returns what the engine reports of it.
 	Create(ctx context.Context, spec isolation.Spec) (ContainerID, isolation.Properties, error)

@@ -93,7 +93,7 @@ func (e *Engine) negotiate(ctx context.Context) (*client.Client, error) {
 	}
 	if v := ping.APIVersion; v == "" || versions.LessThan(v, oldestAPI) {
 		return nil, fault.New(fault.APIUnsupported, "the engine's API is %q, at least %s is needed", v, oldestAPI).
-			Hint("upgrade Docker Engine to 20.10 or newer")
+			Hint("upgrade Docker Engine to 20.10 or newer").With("api_version", v)
 	}
 	if versions.LessThan(ping.APIVersion, newestAPI) {
 		if c, err = e.socket.client(ping.APIVersion); err != nil {

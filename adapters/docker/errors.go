@@ -62,8 +62,11 @@ func answered(err error) bool {
 	return false
 }
 
-// cut says whether the connection ended in the middle.
+// cut says whether the connection could not be made or ended in the middle.
 func cut(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -121,11 +121,7 @@ func empty(v reflect.Value) bool {
 	if !v.IsValid() || v.IsZero() {
 		return true
 	}
-	switch v.Kind() {
-	case reflect.Slice, reflect.Map:
-		return v.Len() == 0
-	}
-	return false
+	return (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }
 
 // settings adds mapped fields whose value is not the one the contract has

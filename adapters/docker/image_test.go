@@ -3,11 +3,13 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/docker/docker/api/types/image"
 
@@ -139,6 +141,7 @@ func TestImages(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
+	wantCode(t, e.Load(t.Context(), iotest.ErrReader(errors.New("broken disk"))), fault.Internal)
 	for name, bad := range map[string][]byte{"no archive": []byte("nonsense"), "nothing": nil, "no manifest": tarball(func(w *tar.Writer) { file(w, "x", nil, 0o644) })} {
 		if err := e.Load(t.Context(), bytes.NewReader(bad)); err == nil {
 			t.Errorf("%s is loaded", name)

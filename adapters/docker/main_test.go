@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func closeLab() error {
-	defer os.RemoveAll(lab.dir)
+	defer func() { _ = os.RemoveAll(lab.dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	left, err := lab.engine.FindOwned(ctx, lab.inst)
@@ -75,9 +75,6 @@ func closeLab() error {
 // loaded. Without one the test fails: a test that did not run proves nothing.
 func realEngine(t testing.TB) *Engine {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: no engine")
-	}
 	lab.once.Do(func() { lab.err = openLab() })
 	if lab.err != nil {
 		t.Fatalf("no Docker Engine to test with: %v\nremedy: testdata/engines/docker.sh up; export $(testdata/engines/docker.sh env)", lab.err)
@@ -316,6 +313,9 @@ func (j *job) waits() func() ports.Exit {
 		}
 	}
 }
+
+// discard reads to the end, whatever it is.
+func discard(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
 
 // soon fails the test when fn takes longer than d.
 func soon(t *testing.T, d time.Duration, what string, fn func()) {

@@ -41,6 +41,9 @@ func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 // blocked makes an answer of a failure that readiness has a word for.
 func blocked(facts admission.EngineFacts, err error) (admission.EngineFacts, error) {
 	facts.Detail = err.Error()
+	if v := fault.From(err).Details["api_version"]; v != "" {
+		facts.APIVersion = v
+	}
 	switch {
 	case fault.CodeOf(err) == fault.DaemonPermission:
 		facts.Reachability = admission.PermissionDenied

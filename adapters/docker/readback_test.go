@@ -2,6 +2,7 @@ package docker
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -191,9 +192,15 @@ func TestProperties_UnknownFields(t *testing.T) {
 	in, raw := recorded(t)
 	var all map[string]any
 	must(t, json.Unmarshal(raw, &all))
-	all["HostConfig"].(map[string]any)["Wormholes"] = []string{"alpha"}
-	all["HostConfig"].(map[string]any)["Empty"] = map[string]any{}
-	all["Config"].(map[string]any)["Later"] = false
+	for at, more := range map[string]map[string]any{
+		"HostConfig": {"Wormholes": []string{"alpha"}, "Empty": map[string]any{}}, "Config": {"Later": false},
+	} {
+		part, ok := all[at].(map[string]any)
+		if !ok {
+			t.Fatalf("no %s", at)
+		}
+		maps.Copy(part, more)
+	}
 	raw, err := json.Marshal(all)
 	must(t, err)
 	extra := properties(in, raw).Extra

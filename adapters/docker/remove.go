@@ -64,9 +64,7 @@ func owned(in container.InspectResponse, owner ports.Ownership) bool {
 // remove closes our attachments first: an engine whose client does not read
 // hangs when it removes the container.
 func (e *Engine) remove(ctx context.Context, c ports.ContainerID) error {
-	e.mu.Lock()
-	e.killed[c] = true
-	e.mu.Unlock()
+	e.killing(c, true)
 	e.attached.each(c, func(a *attachment) { a.close(); a.abandon() })
 	return do(ctx, e, "remove container "+string(c), func(ctx context.Context, cl *client.Client) error {
 		return cl.ContainerRemove(ctx, string(c), container.RemoveOptions{Force: true, RemoveVolumes: true})

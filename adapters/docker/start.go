@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -15,8 +16,8 @@ import (
 // command a second time.
 //
 // start_failed is returned only when nothing can have run: no connection was
-// made, or the engine refused, or it reports that the runtime failed and that no
-// process ever was. Everything else leaves the question open.
+// made, or the engine refused the request as such, or it recorded that the runtime
+// could not create the container. Everything else leaves the question open.
 func (e *Engine) Start(ctx context.Context, c ports.ContainerID) error {
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
@@ -43,12 +44,17 @@ func (e *Engine) Start(ctx context.Context, c ports.ContainerID) error {
 	return err
 }
 
+// createFailed is how every engine since 20.10 records that the runtime failed
+// before the command could run. There is no status or type for it; should the
+// words change, the question stays open, which is safe.
+const createFailed = "OCI runtime create failed"
+
 // refused says whether the engine's refusal means that nothing ran. A server
-// error alone does not: the engine must have recorded the runtime's failure.
+// error does not by itself, for it may be about a start that went through.
 func (e *Engine) refused(ctx context.Context, c ports.ContainerID, answer error) bool {
 	in, _, err := e.inspect(ctx, string(c))
 	if fault.CodeOf(err) == fault.NotFound {
 		return clientError(answer)
 	}
-	return err == nil && neverStarted(in) && (clientError(answer) || in.State.Error != "")
+	return err == nil && neverStarted(in) && (clientError(answer) || strings.Contains(in.State.Error, createFailed))
 }

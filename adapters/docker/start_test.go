@@ -18,7 +18,9 @@ func TestEngine_StartSendsOneRequest(t *testing.T) {
 	t.Parallel()
 	post := "POST " + pathOf + "/start"
 	failed := created()
-	failed.Error, failed.ExitCode = "OCI runtime create failed", 127
+	failed.Error, failed.ExitCode = "failed to create shim: OCI runtime create failed: x", 127
+	unclear := created()
+	unclear.Error, unclear.ExitCode = "context deadline exceeded", 128
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		after  container.State
@@ -30,6 +32,7 @@ func TestEngine_StartSendsOneRequest(t *testing.T) {
 		"the request is refused":               {refuse(400, "no"), created(), fault.StartFailed},
 		"the container is about to be removed": {refuse(409, "no"), created(), fault.StartFailed},
 		"the runtime failed":                   {refuse(500, "OCI"), failed, fault.StartFailed},
+		"the engine failed to start it":        {refuse(500, "OCI"), unclear, fault.EngineFailure},
 		"the engine failed, who knows where":   {refuse(500, "context deadline exceeded"), created(), fault.EngineFailure},
 		"an error, but it runs":                {refuse(500, "later"), running(), fault.EngineFailure},
 		"an error, but it ran":                 {refuse(409, "later"), exited(0), fault.EngineFailure},

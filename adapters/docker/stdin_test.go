@@ -114,7 +114,7 @@ func emptyPipe(j *job) {
 			return err
 		}
 		defer out.Close()
-		go io.Copy(io.Discard, out.Stdout)
+		go discard(out.Stdout)
 		if err := j.Start(ctx, j.id); err != nil {
 			return err
 		}

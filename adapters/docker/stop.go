@@ -26,15 +26,26 @@ func (e *Engine) Stop(ctx context.Context, c ports.ContainerID) error {
 // Kill implements ports.Containers. It is nil for a container that never ran,
 // too. A Wait of this Engine then knows who sent the signal.
 func (e *Engine) Kill(ctx context.Context, c ports.ContainerID) error {
-	e.mu.Lock()
-	e.killed[c] = true
-	e.mu.Unlock()
+	before := e.killing(c, true)
 	done := make(chan struct{})
 	defer close(done)
 	go e.unstall(c, done)
 	return e.unlessOver(ctx, c, "kill", idle, func(ctx context.Context, cl *client.Client) error {
-		return cl.ContainerKill(ctx, string(c), "SIGKILL")
+		err := cl.ContainerKill(ctx, string(c), "SIGKILL")
+		if answered(err) { // refused: whatever ended the process, it was not this
+			e.killing(c, before)
+		}
+		return err
 	})
+}
+
+// killing notes whether KILL was sent, and returns what was noted before.
+func (e *Engine) killing(c ports.ContainerID, sent bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.killed[c]
+	e.killed[c] = sent
+	return before
 }
 
 // unstall lets go of output that nobody reads, until done.

@@ -50,8 +50,8 @@ func ready(t *testing.T) (*job, func() ports.Exit) {
 	must(t, j.Start(t.Context(), j.id))
 	_, err = io.ReadFull(out.Stdout, make([]byte, len("ready\n")))
 	must(t, err)
-	go io.Copy(io.Discard, out.Stdout)
-	go io.Copy(io.Discard, out.Stderr)
+	go discard(out.Stdout)
+	go discard(out.Stderr)
 	t.Cleanup(func() { _ = out.Close() })
 	return j, exit
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
@@ -81,28 +82,38 @@ func (e *Engine) Export(ctx context.Context, imageID string) (io.ReadCloser, err
 	if err != nil {
 		return nil, translate(ctx, "export image "+imageID, err)
 	}
-	return &exported{ctx: ctx, r: r}, nil
+	return &exportStream{ReadCloser: r, ctx: ctx}, nil
 }
 
-// exported translates the errors of the stream.
-type exported struct {
+// exportStream translates the errors of the stream.
+type exportStream struct {
+	io.ReadCloser
 	ctx context.Context
-	r   io.ReadCloser
 }
 
-func (x *exported) Read(b []byte) (int, error) {
-	n, err := x.r.Read(b)
+// Read implements io.Reader.
+func (x *exportStream) Read(b []byte) (int, error) {
+	n, err := x.ReadCloser.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = translate(x.ctx, "export the image", err)
 	}
 	return n, err
 }
 
-func (x *exported) Close() error { return x.r.Close() }
-
-// Load implements ports.ImageStore. ctx bounds the whole transfer. The engine
-// answers 200 before it has read the archive, so the stream of messages decides.
+// Load implements ports.ImageStore. ctx bounds the whole transfer. A failure to
+// read the archive is internal, not the engine's.
 func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
+	src := &source{Reader: archive}
+	err := e.load(ctx, src)
+	if failed := src.err.Load(); failed != nil {
+		return fault.Wrap(fault.Internal, *failed, "cannot read the archive of the image")
+	}
+	return err
+}
+
+// load sends the archive. The engine answers 200 before it has read everything,
+// so the stream of messages decides.
+func (e *Engine) load(ctx context.Context, archive io.Reader) error {
 	c, err := e.api(ctx)
 	if err != nil {
 		return err
@@ -111,7 +122,7 @@ func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
 	if err != nil {
 		return translate(ctx, "load the image", err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	for dec := json.NewDecoder(resp.Body); ; {
 		var m struct {
 			Error string `json:"error"`
@@ -125,6 +136,21 @@ func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
 			return fault.New(fault.EngineFailure, "cannot load the image: %s", m.Error)
 		}
 	}
+}
+
+// source remembers why the archive could not be read.
+type source struct {
+	io.Reader
+	err atomic.Pointer[error]
+}
+
+// Read implements io.Reader.
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err.Store(&err)
+	}
+	return n, err
 }
 
 // Untag implements ports.ImageStore. It is idempotent, and refuses anything but

@@ -86,7 +86,7 @@ func (e *Engine) await(ctx context.Context, c ports.ContainerID, in container.In
 		go func() {
 			select {
 			case <-answer:
-			case <-failure:
+			case <-failure: //nolint:errcheck // nobody is left to be told
 			}
 		}()
 	}()

@@ -106,9 +106,15 @@ func TestEngine_WaitFaults(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		f.on(get, tell(exited(137)))
-		f.on("POST "+pathOf+"/kill", refuse(204, ""))
-		must(t, f.Kill(t.Context(), fakeID))
+		f.on("POST "+pathOf+"/kill", turns(refuse(409, "is not running"), refuse(204, "")))
+		must(t, f.Kill(t.Context(), fakeID)) // too late
 		exit, err := f.Wait(t.Context(), fakeID)
+		must(t, err)
+		if exit != (ports.Exit{Code: 137, Interrupted: true}) {
+			t.Errorf("%+v", exit)
+		}
+		must(t, f.Kill(t.Context(), fakeID))
+		exit, err = f.Wait(t.Context(), fakeID)
 		must(t, err)
 		if exit != (ports.Exit{Code: 137}) {
 			t.Errorf("%+v", exit)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // BenchmarkAgainstGit measures the two operations that have a goal, each beside
@@ -33,32 +35,49 @@ func BenchmarkAgainstGit(b *testing.B) {
 		n++
 		mustDo(b, os.WriteFile(filepath.Join(root, "net/http/server.go"), fmt.Appendf(nil, "package http // %d\n", n), 0o644))
 	}
-	var drift, status, capture, add []time.Duration
-	clock := func(f func()) time.Duration {
-		start := time.Now()
-		f()
-		return time.Since(start)
-	}
+	var drift, status, capture, add sample
 	for b.Loop() {
 		for range 15 {
-			drift = append(drift, clock(func() { y.drift() }))
-			status = append(status, clock(func() { mustBench(b, source, nil, "git", "status", "--porcelain") }))
+			drift.add(func() { y.drift() })
+			status.add(func() { mustBench(b, source, nil, "git", "status", "--porcelain") })
 		}
 		for range 15 {
 			edit(y.place.Root)
-			capture = append(capture, clock(func() { y.capture() }))
+			capture.add(func() { y.capture() })
 			edit(source)
-			add = append(add, clock(gitAdd))
+			add.add(gitAdd)
 		}
 		mustGit(b, source, "checkout", "-q", "--", ".")
 		y.capture()
 	}
-	b.ReportMetric(ms(median(drift)), "drift-ms")
-	b.ReportMetric(ms(median(status)), "status-ms")
-	b.ReportMetric(float64(median(drift))/float64(median(status)), "drift/status")
-	b.ReportMetric(ms(median(capture)), "capture-ms")
-	b.ReportMetric(ms(median(add)), "add-ms")
-	b.ReportMetric(float64(median(capture))/float64(median(add)), "capture/add")
+	report := func(what string, ours, gits sample) {
+		b.ReportMetric(ms(median(ours.wall)), what+"-ms")
+		b.ReportMetric(ms(median(gits.wall)), what+"-git-ms")
+		b.ReportMetric(float64(median(ours.wall))/float64(median(gits.wall)), what+"-ratio")
+		b.ReportMetric(float64(median(ours.cpu))/float64(median(gits.cpu)), what+"-cpu-ratio")
+	}
+	report("drift", drift, status)
+	report("capture", capture, add)
+}
+
+// sample collects wall and processor time, children's too: on a busy machine
+// only the second says much.
+type sample struct{ wall, cpu []time.Duration }
+
+func (s *sample) add(f func()) {
+	cpu, start := cpuTime(), time.Now()
+	f()
+	s.wall, s.cpu = append(s.wall, time.Since(start)), append(s.cpu, cpuTime()-cpu)
+}
+
+func cpuTime() time.Duration {
+	var sum time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		_ = unix.Getrusage(who, &u)
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum
 }
 
 func BenchmarkDrift(b *testing.B) {
@@ -72,6 +91,18 @@ func BenchmarkDrift(b *testing.B) {
 func BenchmarkCapture(b *testing.B) {
 	y := mustDock(b, goSource(b))
 	n := 0
+	var u0, u1, c0, c1 unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u0)
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &c0)
+	defer func() {
+		_ = unix.Getrusage(unix.RUSAGE_SELF, &u1)
+		_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &c1)
+		f := func(a, b unix.Rusage) float64 {
+			return float64(b.Utime.Nano()+b.Stime.Nano()-a.Utime.Nano()-a.Stime.Nano()) / 1e6
+		}
+		b.ReportMetric(f(u0, u1)/float64(n), "selfms")
+		b.ReportMetric(f(c0, c1)/float64(n), "childms")
+	}()
 	for b.Loop() {
 		n++
 		mustDo(b, os.WriteFile(y.path("net/http/server.go"), fmt.Appendf(nil, "package http // %d\n", n), 0o644))

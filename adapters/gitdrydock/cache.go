@@ -5,21 +5,29 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"io"
+	"strings"
 )
 
 // cacheMagic begins a stat cache. Any other version is ignored.
-const cacheMagic = "cyberagent-statcache 1\n"
+const cacheMagic = "cyberagent-statcache 2\n"
 
 var errCache = errors.New("not a stat cache of this version")
 
 // encodeCache writes a manifest with its stats: the magic, the body, and the
 // SHA-256 of both. Numbers are little-endian; strings carry their length.
+// Folders that came from a cache are copied as they are.
 func encodeCache(m *manifest) []byte {
-	e := encoder{b: make([]byte, 0, 64<<10)}
+	size := 64 << 10
+	for _, f := range m.folders {
+		size += max(len(f.raw), 200*(len(f.entries)+1))
+	}
+	e := encoder{b: make([]byte, 0, size)}
 	e.b = append(e.b, cacheMagic...)
 	e.str(string(m.format))
 	e.str(string(m.commit))
 	e.str(m.index.sha256)
+	e.stat(m.index.st, m.index.trusted)
 	e.num(uint64(len(m.dirs)))
 	for _, d := range m.dirs {
 		e.str(d)
@@ -36,11 +44,7 @@ func encodeCache(m *manifest) []byte {
 	}
 	e.num(uint64(len(m.folders)))
 	for _, f := range m.folders {
-		e.str(f.path)
-		e.num(uint64(len(f.entries)))
-		for i := range f.entries {
-			e.entry(&f.entries[i])
-		}
+		e.folder(f)
 	}
 	sum := sha256.Sum256(e.b)
 	return append(e.b, sum[:]...)
@@ -55,40 +59,79 @@ func (e *encoder) str(s string) {
 	e.b = append(e.b, s...)
 }
 
-func (e *encoder) entry(x *entry) {
-	e.str(x.name)
-	e.str(string(x.oid))
-	e.str(x.guard)
-	trusted := uint64(0)
-	if x.trusted {
-		trusted = 1
+func (e *encoder) folder(f *folder) {
+	if f.raw != "" {
+		e.b = append(e.b, f.raw...)
+		return
 	}
-	for _, n := range [...]uint64{
-		uint64(x.mode), trusted, uint64(x.st.size), uint64(x.st.mtime), uint64(x.st.ctime),
-		x.st.ino, x.st.dev, uint64(x.st.mode),
-	} {
+	e.str(f.path)
+	e.stat(f.st, f.listed)
+	e.num(uint64(len(f.others)))
+	for _, o := range f.others {
+		e.str(o.name)
+		e.num(uint64(o.typ))
+	}
+	e.num(uint64(len(f.entries)))
+	for i := range f.entries {
+		x := &f.entries[i]
+		e.str(x.name)
+		e.str(string(x.oid))
+		e.str(x.guard)
+		e.num(uint64(x.mode))
+		e.stat(x.st, x.trusted)
+	}
+}
+
+func (e *encoder) stat(s stat, trusted bool) {
+	flag := uint64(0)
+	if trusted {
+		flag = 1
+	}
+	for _, n := range [...]uint64{flag, uint64(s.size), uint64(s.mtime), uint64(s.ctime), s.ino, s.dev, uint64(s.mode)} {
 		e.num(n)
 	}
 }
 
-// decodeCache reads what encodeCache wrote. Anything else, a torn or damaged
-// file above all, is errCache: the cache is never needed for truth.
-func decodeCache(b []byte) (*manifest, error) {
-	body := len(b) - sha256.Size
-	if body < len(cacheMagic) || string(b[:len(cacheMagic)]) != cacheMagic {
-		return nil, errCache
-	}
-	if sum := sha256.Sum256(b[:body]); !bytes.Equal(sum[:], b[body:]) {
+// decodeCache reads what encodeCache wrote, of size bytes. Anything else, a
+// torn or damaged file above all, is errCache: the cache is never needed for
+// truth.
+func decodeCache(r io.Reader, size int64) (*manifest, error) {
+	body := size - sha256.Size
+	if body < int64(len(cacheMagic)) || body > cacheMost {
 		return nil, errCache
 	}
 	// One string for everything: the names below are parts of it.
-	d := decoder{s: string(b[len(cacheMagic):body])}
+	var s strings.Builder
+	s.Grow(int(body))
+	h := sha256.New()
+	var sum [sha256.Size]byte
+	if _, err := io.CopyN(io.MultiWriter(&s, h), r, body); err != nil {
+		return nil, errCache
+	}
+	if _, err := io.ReadFull(r, sum[:]); err != nil || !bytes.Equal(h.Sum(nil), sum[:]) {
+		return nil, errCache
+	}
+	rest, ok := strings.CutPrefix(s.String(), cacheMagic)
+	if !ok {
+		return nil, errCache
+	}
+	return decodeBody(rest)
+}
+
+// cacheMost bounds the cache that is read: the largest tree there may be.
+const cacheMost = 1 << 30
+
+// decodeBody reads what is between the magic and the checksum. Every name of
+// the manifest is a part of s.
+func decodeBody(s string) (*manifest, error) {
+	d := decoder{s: s}
 	f, err := parseFormat(d.str())
 	if err != nil {
 		return nil, errCache
 	}
 	m := newManifest(f)
 	m.commit, m.index.sha256 = oid(d.str()), d.str()
+	m.index.st, m.index.trusted = d.stat()
 	for range d.count() {
 		m.dirs = append(m.dirs, d.str())
 	}
@@ -102,16 +145,11 @@ func decodeCache(b []byte) (*manifest, error) {
 		m.kept[d.str()] = true
 	}
 	n := d.count()
-	m.folders = make(map[string]*folder, n)
+	m.folders = make(map[string]*folder, min(n, 1<<16))
 	for range n {
-		x := &folder{path: d.str()}
-		n := d.count()
-		x.entries = make([]entry, 0, n)
-		for range n {
-			x.entries = append(x.entries, d.entry())
-			if d.bad {
-				return nil, errCache
-			}
+		x := d.folder()
+		if d.bad {
+			return nil, errCache
 		}
 		m.folders[x.path] = x
 	}
@@ -164,10 +202,30 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-func (d *decoder) entry() entry {
-	x := entry{name: d.str(), oid: oid(d.str()), guard: d.str()}
-	x.mode, x.trusted = uint32(d.num()), d.num() == 1
-	x.st.size, x.st.mtime, x.st.ctime = int64(d.num()), int64(d.num()), int64(d.num())
-	x.st.ino, x.st.dev, x.st.mode = d.num(), d.num(), uint32(d.num())
-	return x
+func (d *decoder) folder() *folder {
+	begin := d.s
+	f := &folder{path: d.str()}
+	f.st, f.listed = d.stat()
+	for range d.count() {
+		f.others = append(f.others, dirent{name: d.str(), typ: byte(d.num())})
+	}
+	n := d.count()
+	f.entries = make([]entry, 0, min(n, len(d.s)/64+1))
+	for range n {
+		x := entry{name: d.str(), oid: oid(d.str()), guard: d.str(), mode: uint32(d.num())}
+		x.st, x.trusted = d.stat()
+		if d.bad {
+			return f
+		}
+		f.entries = append(f.entries, x)
+	}
+	f.raw = begin[:len(begin)-len(d.s)]
+	return f
+}
+
+func (d *decoder) stat() (s stat, trusted bool) {
+	trusted = d.num() == 1
+	s.size, s.mtime, s.ctime = int64(d.num()), int64(d.num()), int64(d.num())
+	s.ino, s.dev, s.mode = d.num(), d.num(), uint32(d.num())
+	return s, trusted
 }

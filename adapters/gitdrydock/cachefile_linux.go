@@ -5,17 +5,15 @@ import (
 	"os"
 )
 
-// cacheMost bounds the cache file that is read: the largest tree there may be.
-const cacheMost = 1 << 30
-
 // loadCache returns the cached manifest, nil when there is none that can be
 // used.
 func (k dock) loadCache(f format) *manifest {
-	b, err := readRegular(k.file("cache"), cacheMost)
+	file, info, err := openRegular(k.file("cache"))
 	if err != nil {
 		return nil
 	}
-	m, err := decodeCache(b)
+	defer file.Close()
+	m, err := decodeCache(file, info.Size())
 	if err != nil || m.format != f {
 		return nil
 	}

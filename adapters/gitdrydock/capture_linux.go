@@ -45,7 +45,7 @@ type captureWork struct {
 // capture walks, commits what changed, and keeps the cache. What changes in
 // between is tried again a few times.
 func (v visit) capture(ctx context.Context, w captureWork, before func() (*manifest, error)) (drydock.Capture, error) {
-	v.k.sweep()
+	v.k.sweep(w.ref)
 	prev, err := before()
 	if err != nil {
 		return drydock.Capture{}, err
@@ -70,7 +70,10 @@ func (v visit) captureOnce(ctx context.Context, w captureWork, prev *manifest) (
 	if w.exact && len(res.changes) > 0 {
 		return drydock.Capture{}, foreign(res.changes[0])
 	}
-	if res.next.index, err = v.readIndex(); err != nil {
+	if w.exact && len(res.next.excluded) > 0 {
+		return drydock.Capture{}, foreign(change{path: res.next.excluded[0].path, kind: drydock.Added})
+	}
+	if res.next.index, err = v.readIndex(prev.index); err != nil {
 		return drydock.Capture{}, err
 	}
 	r := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256, Changed: counts(res.changes)}

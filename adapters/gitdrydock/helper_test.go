@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"cyberagent/domain/drydock"
@@ -28,7 +29,7 @@ func mustGit(t testing.TB, dir string, args ...string) string {
 }
 
 func tryGit(dir string, args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", "-c", "core.fsync=none"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
@@ -58,11 +59,39 @@ func mustWrite(t testing.TB, dir string, files map[string]string) {
 func mustRepo(t testing.TB, files map[string]string, initArgs ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
+	if out, err := exec.Command("cp", "-a", template(t, files, initArgs), dir).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v %s", err, out)
+	}
+	return dir
+}
+
+var templates struct {
+	sync.Mutex
+	root string
+	made map[string]string
+}
+
+// template makes each kind of repository once; copies are much cheaper.
+func template(t testing.TB, files map[string]string, initArgs []string) string {
+	t.Helper()
+	key := fmt.Sprintf("%q %q", files, initArgs) // maps print sorted
+	templates.Lock()
+	defer templates.Unlock()
+	if dir := templates.made[key]; dir != "" {
+		return dir
+	}
+	if templates.root == "" {
+		root, err := os.MkdirTemp("", "drydock-templates-*")
+		mustDo(t, err)
+		templates.root, templates.made = root, map[string]string{}
+	}
+	dir := filepath.Join(templates.root, fmt.Sprint(len(templates.made)))
 	mustDo(t, os.Mkdir(dir, 0o755))
 	mustGit(t, dir, append([]string{"init", "-q"}, initArgs...)...)
 	mustWrite(t, dir, files)
 	mustGit(t, dir, "add", "-A")
 	mustGit(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
+	templates.made[key] = dir
 	return dir
 }
 

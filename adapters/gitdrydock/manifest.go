@@ -43,6 +43,21 @@ func (e entry) same(o entry) bool { return e.mode == o.mode && e.oid == o.oid }
 type folder struct {
 	path    string
 	entries []entry
+	// others are the names that are not entries, sorted: directories and what is
+	// excluded. st is the directory itself when it was listed. When listed, the
+	// same st proves that it still has exactly these names.
+	others []dirent
+	st     stat
+	listed bool
+	// raw is the folder as the cache holds it; empty when it is new.
+	raw string
+}
+
+// dirent is one name of a directory. typ is the kernel's DT_ value, which may
+// be unknown (0).
+type dirent struct {
+	name string
+	typ  byte
 }
 
 func (f *folder) find(name string) (int, bool) {
@@ -56,7 +71,7 @@ func (f *folder) find(name string) (int, bool) {
 type manifest struct {
 	format  format
 	commit  oid                // the Checkpoint's
-	folders map[string]*folder // by path; only those with entries
+	folders map[string]*folder // by path; those without entries may be left out
 	dirs    []string           // empty directories, sorted
 	// modules are the base commit's submodules, whatever became of them; kept
 	// are the ones that are still empty directories.
@@ -86,10 +101,13 @@ const (
 	reasonMount  = "mount_point"
 )
 
-// indexFile is the worktree's raw index: empty values when there is none.
+// indexFile is the worktree's raw index: empty values when there is none. As
+// with an entry, the stat proves it unchanged only when it is trusted.
 type indexFile struct {
-	sha256 string
-	bytes  []byte // only when it was just read from the worktree's registration
+	sha256  string
+	st      stat
+	trusted bool
+	bytes   []byte // only when it was just read from the worktree's registration
 }
 
 // totals returns the number of recorded entries and the bytes of their

@@ -1,6 +1,7 @@
 package gitdrydock
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -90,28 +91,39 @@ func retry(f func() (int, error)) (int, error) {
 	}
 }
 
-// readRegular reads a small regular file without following a last link and
-// without blocking on what is not a file. It fails when there are more bytes
-// than most.
-func readRegular(path string, most int64) ([]byte, error) {
+// openRegular opens a regular file without following a last link and without
+// blocking on what is not a file.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(path, openFile, 0) })
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// readRegular reads a small regular file whole. It fails when there are more
+// bytes than most.
+func readRegular(path string, most int64) ([]byte, error) {
+	f, info, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
+	defer f.Close()
+	b := bytes.NewBuffer(make([]byte, 0, min(info.Size(), most)+bytes.MinRead))
+	n, err := b.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && n > most {
 		err = fmt.Errorf("%s has more than %d bytes", path, most)
 	}
-	return b, err
+	return b.Bytes(), err
 }
 
 // writeAtomic replaces a file of ours: other processes see the old bytes or the

@@ -56,25 +56,21 @@ func (v visit) source(ctx context.Context, stdin string, args ...string) ([]byte
 }
 
 // makeRefs creates both refs in one transaction that fails if either exists.
+// Then they must be exactly those that a creation that crashed has made.
 func (v visit) makeRefs(ctx context.Context) error {
 	branch := "refs/heads/" + v.in.Branch
-	out, err := v.source(ctx, "", "for-each-ref", "--format=%(refname) %(objectname)", branch, v.baseRef())
-	if err != nil {
-		return v.refFault(err)
-	}
-	want := fmt.Sprintf("%s %s\n%s %s\n", v.baseRef(), v.in.HeadCommit, branch, v.in.HeadCommit)
-	switch string(out) {
-	case want:
+	_, err := v.source(ctx, fmt.Sprintf("create %s %s\ncreate %s %s\n", branch, v.in.HeadCommit, v.baseRef(), v.in.HeadCommit),
+		"update-ref", "--stdin")
+	if err == nil {
 		return nil
-	case "":
-	default:
+	}
+	out, listErr := v.source(ctx, "", "for-each-ref", "--format=%(refname) %(objectname)", branch, v.baseRef())
+	switch want := fmt.Sprintf("%s %s\n%s %s\n", v.baseRef(), v.in.HeadCommit, branch, v.in.HeadCommit); {
+	case listErr != nil || len(out) == 0:
+		return v.refFault(err)
+	case string(out) != want:
 		return fault.New(fault.RecoveryRequired, "the source has refs of Drydock %s that creation did not make", v.k.id).
 			Hint("create a new Drydock")
-	}
-	_, err = v.source(ctx, fmt.Sprintf("create %s %s\ncreate %s %s\n", branch, v.in.HeadCommit, v.baseRef(), v.in.HeadCommit),
-		"update-ref", "--stdin")
-	if err != nil {
-		return v.refFault(err)
 	}
 	return nil
 }

@@ -162,13 +162,9 @@ func (s *scanner) merge(workers []*scanWorker) *scanned {
 		modules: s.prev.modules, kept: map[string]bool{},
 	}
 	res := &scanned{next: m}
-	emptied := map[string]bool{}
 	for _, w := range workers {
 		for _, f := range w.folders {
 			m.folders[f.path] = f
-		}
-		for _, p := range w.emptied {
-			emptied[p] = true
 		}
 		for _, p := range w.kept {
 			m.kept[p] = true
@@ -181,7 +177,7 @@ func (s *scanner) merge(workers []*scanWorker) *scanned {
 	slices.Sort(m.dirs)
 	slices.SortFunc(m.excluded, func(a, b excluded) int { return strings.Compare(a.path, b.path) })
 	for p, f := range s.prev.folders {
-		if m.folders[p] != nil || emptied[p] {
+		if m.folders[p] != nil {
 			continue
 		}
 		for i := range f.entries {

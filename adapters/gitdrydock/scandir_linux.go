@@ -19,7 +19,6 @@ type scanWorker struct {
 	s *scanner
 
 	folders   []*folder
-	emptied   []string // directories of prev that hold no recorded entry now
 	dirs      []string
 	kept      []string
 	excluded  []excluded
@@ -29,7 +28,9 @@ type scanWorker struct {
 	dents []byte
 	buf   []byte
 	list  []dirent
-	work  []entry
+	// Of the directory at hand.
+	work   []entry
+	others []dirent
 }
 
 func (w *scanWorker) run() {
@@ -46,13 +47,6 @@ func (w *scanWorker) run() {
 	}
 }
 
-// dirent is one name of a directory. typ is the kernel's DT_ value, which may
-// be unknown.
-type dirent struct {
-	name string
-	typ  byte
-}
-
 // dir records one directory and pushes those in it.
 func (w *scanWorker) dir(path string) error {
 	fd, err := openBeneath(w.s.root, path, openDir)
@@ -64,6 +58,7 @@ func (w *scanWorker) dir(path string) error {
 		return readError(path, err)
 	}
 	defer unix.Close(fd)
+	at := time.Now()
 	before, err := fstat(fd)
 	if err != nil {
 		return unreadable(path, err)
@@ -72,47 +67,74 @@ func (w *scanWorker) dir(path string) error {
 		w.exclude(path, reasonMount)
 		return nil
 	}
-	if w.list, err = readNames(fd, w.dents, w.list[:0]); err != nil {
+	prev := w.s.prev.folders[path]
+	known := prev != nil && prev.listed && prev.st == before
+	if known {
+		w.list = prev.names(w.list[:0])
+	} else if w.list, err = readNames(fd, w.dents, w.list[:0]); err != nil {
 		return readError(path, err)
 	}
 	if w.s.names.Add(int64(len(w.list))) > limits.TreeEntries {
 		return beyond(path, "tree_entries", limits.TreeEntries)
 	}
-	subdirs, err := w.entries(fd, path)
+	same, err := w.entries(fd, path, prev)
 	if err != nil {
 		return err
 	}
-	// A name that came or went during the listing may or may not have been seen.
-	if after, err := fstat(fd); err != nil || after != before {
-		return &errChanged{path}
+	if !known {
+		// A name that came or went during the listing may or may not have been
+		// seen.
+		if after, err := fstat(fd); err != nil || after != before {
+			return &errChanged{path}
+		}
 	}
-	w.s.push(subdirs)
+	if known && same {
+		w.publish(prev)
+		return nil
+	}
+	w.publish(&folder{
+		path: path, entries: slices.Clone(w.work), others: slices.Clone(w.others),
+		st: before, listed: !racy(before, at),
+	})
 	return nil
 }
 
-// entries compares the names in w.list with the folder that prev has.
-func (w *scanWorker) entries(fd int, path string) (subdirs []string, err error) {
+// names merges the entries and the other names.
+func (f *folder) names(list []dirent) []dirent {
+	e, o := f.entries, f.others
+	for len(e) > 0 || len(o) > 0 {
+		if len(o) == 0 || len(e) > 0 && e[0].name < o[0].name {
+			list, e = append(list, dirent{name: e[0].name}), e[1:]
+		} else {
+			list, o = append(list, o[0]), o[1:]
+		}
+	}
+	return list
+}
+
+// entries looks at the names in w.list and fills w.work and w.others. It says
+// whether every recorded entry is proven to be the one that prev has.
+func (w *scanWorker) entries(fd int, path string, prev *folder) (same bool, err error) {
 	var old []entry
-	prev := w.s.prev.folders[path]
 	if prev != nil {
 		old = prev.entries
 	}
-	w.work = w.work[:0]
-	same := true
+	w.work, w.others = w.work[:0], w.others[:0]
+	same = true
+	var bytes int64
 	for _, d := range w.list {
 		if path == "" && d.name == ".git" {
 			continue // the control file: verified by itself, never recorded
 		}
-		st, record, isDir, err := w.look(fd, path, d)
+		st, record, err := w.look(fd, path, &d)
 		if err != nil {
-			return nil, err
-		}
-		if isDir {
-			subdirs = append(subdirs, join(path, d.name))
+			return false, err
 		}
 		if !record {
+			w.others = append(w.others, d)
 			continue
 		}
+		bytes += st.size
 		for len(old) > 0 && old[0].name < d.name {
 			w.note(change{path: join(path, old[0].name), kind: drydock.Deleted})
 			old, same = old[1:], false
@@ -122,15 +144,12 @@ func (w *scanWorker) entries(fd int, path string) (subdirs []string, err error) 
 			was, old = &old[0], old[1:]
 		}
 		if was != nil && was.trusted && was.st == st {
-			if w.s.bytes.Add(st.size) > limits.CheckpointBytes {
-				return nil, beyond(join(path, d.name), "checkpoint_bytes", limits.CheckpointBytes)
-			}
 			w.work = append(w.work, *was)
 			continue
 		}
 		e, err := w.read(fd, path, d.name, st, was)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		w.work, same = append(w.work, e), false
 	}
@@ -138,60 +157,62 @@ func (w *scanWorker) entries(fd int, path string) (subdirs []string, err error) 
 		w.note(change{path: join(path, o.name), kind: drydock.Deleted})
 		same = false
 	}
-	w.publish(path, prev, same, len(subdirs))
-	return subdirs, nil
+	if w.s.bytes.Add(bytes) > limits.CheckpointBytes {
+		return false, beyond(path, "checkpoint_bytes", limits.CheckpointBytes)
+	}
+	return same, nil
 }
 
-// publish keeps the directory: the old folder when nothing in it changed.
-func (w *scanWorker) publish(path string, prev *folder, same bool, subdirs int) {
+// publish keeps a directory and pushes those in it. One without anything that
+// is recorded is an empty directory, or a submodule that still is one.
+func (w *scanWorker) publish(f *folder) {
+	w.folders = append(w.folders, f)
+	var subdirs []string
+	for _, d := range f.others {
+		if d.typ == unix.DT_DIR {
+			subdirs = append(subdirs, join(f.path, d.name))
+		}
+	}
+	w.s.push(subdirs)
 	switch {
-	case len(w.work) > 0 && same && prev != nil:
-		w.folders = append(w.folders, prev)
-	case len(w.work) > 0:
-		w.folders = append(w.folders, &folder{path: path, entries: slices.Clone(w.work)})
+	case len(f.entries)+len(subdirs) > 0 || f.path == "":
+	case w.s.prev.modules[f.path] != "":
+		w.kept = append(w.kept, f.path)
 	default:
-		if prev != nil {
-			w.emptied = append(w.emptied, path)
-		}
-		if subdirs > 0 || path == "" {
-			return
-		}
-		if w.s.prev.modules[path] != "" {
-			w.kept = append(w.kept, path)
-		} else {
-			w.dirs = append(w.dirs, path)
-		}
+		w.dirs = append(w.dirs, f.path)
 	}
 }
 
-// look decides what a name is: a directory to enter, an entry to record, or one
-// to exclude.
-func (w *scanWorker) look(fd int, path string, d dirent) (st stat, record, isDir bool, err error) {
+// look decides what a name is: an entry to record, or else a directory to
+// enter (d.typ says so afterwards) or something to exclude.
+func (w *scanWorker) look(fd int, path string, d *dirent) (st stat, record bool, err error) {
 	if isDotGit(d.name) {
+		d.typ = unix.DT_UNKNOWN
 		w.exclude(join(path, d.name), reasonNested)
-		return st, false, false, nil
+		return st, false, nil
 	}
 	if w.s.mounts != nil && w.s.mounts[join(path, d.name)] {
+		d.typ = unix.DT_UNKNOWN
 		w.exclude(join(path, d.name), reasonMount)
-		return st, false, false, nil
+		return st, false, nil
 	}
 	if d.typ != unix.DT_DIR {
 		if st, err = lstatAt(fd, d.name); err != nil {
-			return st, false, false, readError(join(path, d.name), err)
+			return st, false, readError(join(path, d.name), err)
 		}
 	}
 	if n := len(path) + 1 + len(d.name); n > limits.TreeNameBytes {
-		return st, false, false, beyond(join(path, d.name), "path_bytes", limits.TreeNameBytes)
+		return st, false, beyond(join(path, d.name), "path_bytes", limits.TreeNameBytes)
 	}
 	switch {
 	case d.typ == unix.DT_DIR || st.kind() == unix.S_IFDIR:
-		p := join(path, d.name)
-		if strings.Count(p, "/")+1 > limits.TreeDepth {
-			return st, false, false, beyond(p, "path_levels", limits.TreeDepth)
+		d.typ = unix.DT_DIR
+		if p := join(path, d.name); strings.Count(p, "/")+1 > limits.TreeDepth {
+			return st, false, beyond(p, "path_levels", limits.TreeDepth)
 		}
-		return st, false, true, nil
+		return st, false, nil
 	case st.kind() == unix.S_IFREG, st.kind() == unix.S_IFLNK:
-		return st, true, false, nil
+		return st, true, nil
 	case st.kind() == unix.S_IFIFO:
 		w.exclude(join(path, d.name), reasonFIFO)
 	case st.kind() == unix.S_IFSOCK:
@@ -199,16 +220,14 @@ func (w *scanWorker) look(fd int, path string, d dirent) (st stat, record, isDir
 	default:
 		w.exclude(join(path, d.name), reasonDevice)
 	}
-	return st, false, false, nil
+	d.typ = unix.DT_UNKNOWN
+	return st, false, nil
 }
 
 // read hashes an entry that its stat does not prove unchanged, and notes how it
 // differs from was, which is nil for a new name.
 func (w *scanWorker) read(fd int, dir, name string, st stat, was *entry) (entry, error) {
 	path := join(dir, name)
-	if w.s.bytes.Add(st.size) > limits.CheckpointBytes {
-		return entry{}, beyond(path, "checkpoint_bytes", limits.CheckpointBytes)
-	}
 	e := entry{name: name, st: st}
 	at := time.Now()
 	if st.kind() == unix.S_IFLNK {

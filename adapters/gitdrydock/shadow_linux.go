@@ -116,11 +116,12 @@ func (k dock) mustRef(f format, c id.Checkpoint) (oid, error) {
 	return o, err
 }
 
-// sweep removes what a killed fast-import left. The Drydock's lock is held, so
-// nobody else is at work.
-func (k dock) sweep() {
-	for _, pattern := range []string{"fast_import_crash_*", "store/pack/tmp_*", "store/tmp_*", "store/??/tmp_obj_*", "refs/cyberagent/checkpoints/*.lock"} {
-		found, _ := filepath.Glob(filepath.Join(k.shadow, pattern))
+// sweep removes what a killed fast-import left where it would be in the way or
+// would add up. The Drydock's lock is held, so nobody else is at work.
+func (k dock) sweep(next id.Checkpoint) {
+	_ = os.Remove(filepath.Join(k.shadow, checkpointRef(next)) + ".lock")
+	for _, pattern := range []string{"fast_import_crash_*", "store/pack/tmp_*"} {
+		found, _ := filepath.Glob(filepath.Join(escapeGlob(k.shadow), pattern))
 		for _, f := range found {
 			_ = os.Remove(f)
 		}

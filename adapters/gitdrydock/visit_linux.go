@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cyberagent/domain/canon"
 	"cyberagent/domain/drydock"
@@ -116,14 +119,25 @@ func registrationOf(control []byte, commonDir string) (string, error) {
 	return dir, nil
 }
 
-// readIndex reads the worktree's raw index in its registration.
-func (v visit) readIndex() (indexFile, error) {
-	b, err := readRegular(filepath.Join(v.registration, "index"), smallObject)
+// readIndex reads the worktree's raw index in its registration, unless its stat
+// proves that it is still the one that prev has.
+func (v visit) readIndex(prev indexFile) (indexFile, error) {
+	path := filepath.Join(v.registration, "index")
+	var s unix.Stat_t
+	at := time.Now()
+	err := unix.Lstat(path, &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return indexFile{}, nil
+	}
+	if err == nil && prev.trusted && prev.st == statOf(&s) {
+		return prev, nil
+	}
+	var b []byte
+	if err == nil {
+		b, err = readRegular(path, smallObject)
 	}
 	if err != nil {
 		return indexFile{}, fault.Wrap(fault.RecoveryRequired, err, "the worktree's index cannot be read")
 	}
-	return indexFile{sha256: canon.SHA256(b), bytes: b}, nil
+	return indexFile{sha256: canon.SHA256(b), st: statOf(&s), trusted: !racy(statOf(&s), at), bytes: b}, nil
 }

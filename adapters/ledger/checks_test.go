@@ -23,9 +23,9 @@ func workbench(t *testing.T) *sql.DB {
 	t.Helper()
 	path := full(t).path
 	db := raw(t, filepath.Join(t.TempDir(), "bench.db"))
-	exec(t, db, "PRAGMA foreign_keys = OFF")
-	exec(t, db, "PRAGMA synchronous = OFF")
-	exec(t, db, "ATTACH '"+path+"' AS l")
+	sqlExec(t, db, "PRAGMA foreign_keys = OFF")
+	sqlExec(t, db, "PRAGMA synchronous = OFF")
+	sqlExec(t, db, "ATTACH '"+path+"' AS l")
 	unique := regexp.MustCompile(`(?m)( UNIQUE| PRIMARY KEY)( REFERENCES|$)|,?\s*\n\s*(UNIQUE|PRIMARY KEY) \([^)]*\)`)
 	rows, err := db.QueryContext(t.Context(), "SELECT name, sql FROM l.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'bun_%' AND name NOT LIKE 'sqlite_%'")
 	if err != nil {
@@ -43,8 +43,8 @@ func workbench(t *testing.T) *sql.DB {
 		t.Fatal(err)
 	}
 	for n, s := range ddl {
-		exec(t, db, s)
-		exec(t, db, fmt.Sprintf("INSERT INTO main.%s SELECT * FROM l.%s", n, n))
+		sqlExec(t, db, s)
+		sqlExec(t, db, fmt.Sprintf("INSERT INTO main.%s SELECT * FROM l.%s", n, n))
 	}
 	return db
 }
@@ -73,6 +73,7 @@ func accepts(t *testing.T, db *sql.DB, table, column, value string) bool {
 func text(n int) string { return "'" + strings.Repeat("a", n) + "'" }
 
 func TestChecksRestateTheLimits(t *testing.T) {
+	t.Parallel()
 	db := workbench(t)
 	for _, c := range []struct {
 		table, column string
@@ -113,6 +114,7 @@ func words[T ~string](v ...T) []string {
 }
 
 func TestChecksKnowExactlyTheClosedWords(t *testing.T) {
+	t.Parallel()
 	db := workbench(t)
 	for _, c := range []struct {
 		table, column string
@@ -150,6 +152,7 @@ func TestChecksKnowExactlyTheClosedWords(t *testing.T) {
 }
 
 func TestChecksKnowTheLifecycleAndTheReasons(t *testing.T) {
+	t.Parallel()
 	db := workbench(t)
 	known := map[lifecycle.Event]bool{}
 	for _, e := range lifecycle.Events() {
@@ -190,6 +193,7 @@ func TestChecksKnowTheLifecycleAndTheReasons(t *testing.T) {
 }
 
 func TestChecksKnowIdsDigestsAndKeys(t *testing.T) {
+	t.Parallel()
 	db := workbench(t)
 	ids := map[id.Kind][]string{
 		id.KindRun: {"runs.id"}, id.KindDrydock: {"drydocks.id"}, id.KindCheckpoint: {"checkpoints.id"},

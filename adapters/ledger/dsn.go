@@ -25,9 +25,11 @@ func readDSN(path string) string {
 }
 
 // migrateDSN is a writer without foreign keys: a table that is built anew is
-// dropped while others refer to it. migrate checks them before each commit.
+// dropped while others refer to it. migrate checks them before each commit. It
+// need not be durable by itself: what a power loss takes is migrated again, and
+// the first transaction after it syncs the log with everything before.
 func migrateDSN(path string) string {
-	return dsn(path, url.Values{"_txlock": {"immediate"}}, []string{"foreign_keys(0)", "synchronous(FULL)"})
+	return dsn(path, url.Values{"_txlock": {"immediate"}}, []string{"foreign_keys(0)", "synchronous(NORMAL)"})
 }
 
 // dsn makes the URI that SQLite and its driver share. Everything special in

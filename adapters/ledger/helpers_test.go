@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,9 +52,42 @@ func open(t testing.TB, path string) *Ledger {
 	return l
 }
 
+// template makes a ledger's file once; copies of it are opened without
+// migrations, and are one installation.
+type template struct {
+	sync.Once
+	file []byte
+}
+
+func (m *template) open(t testing.TB, fill func(*Ledger)) *Ledger {
+	t.Helper()
+	m.Do(func() {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		l, err := Open(t.Context(), Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(l)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if m.file, err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	})
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	if err := os.WriteFile(path, m.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, path)
+}
+
+var empty, filled template
+
+// fresh opens a new ledger of the newest schema.
 func fresh(t testing.TB) *Ledger {
 	t.Helper()
-	return open(t, filepath.Join(t.TempDir(), "ledger.db"))
+	return empty.open(t, func(*Ledger) {})
 }
 
 // write runs fn in a transaction and fails the test when it fails.

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"cyberagent/domain/id"
@@ -27,34 +25,10 @@ var immutable = []string{
 // mutable are the tables that change, each by rules of its own.
 var mutable = []string{"drydocks", "leases", "operations", "runs"}
 
-// filled is the file of a ledger with a row in every table, made once.
-var filled struct {
-	sync.Once
-	file []byte
-}
-
-// full opens a copy of filled.
+// full opens a ledger with a row in every table.
 func full(t testing.TB) *Ledger {
 	t.Helper()
-	filled.Do(func() {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		l, err := Open(t.Context(), Config{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fill(t, l)
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if filled.file, err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
-	})
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	if err := os.WriteFile(path, filled.file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return open(t, path)
+	return filled.open(t, func(l *Ledger) { fill(t, l) })
 }
 
 func fill(t testing.TB, l *Ledger) {
@@ -98,6 +72,7 @@ func fill(t testing.TB, l *Ledger) {
 }
 
 func TestEveryTableIsKnownAsImmutableOrNot(t *testing.T) {
+	t.Parallel()
 	l := full(t)
 	db := raw(t, l.path)
 	same(t, "tables", slices.Sorted(maps.Keys(tablesOf(t, db))), slices.Sorted(slices.Values(slices.Concat(immutable, mutable))))
@@ -109,13 +84,14 @@ func TestEveryTableIsKnownAsImmutableOrNot(t *testing.T) {
 }
 
 func TestImmutableTablesRefuseEverySQLThatChangesARow(t *testing.T) {
+	t.Parallel()
 	fresh := full(t)
 	upgraded := open(t, baseline(t))
 	for ledger, l := range map[string]*Ledger{"new": fresh, "upgraded": upgraded} {
 		// Any SQLite program, with its own settings: triggers must do without
 		// foreign keys and without recursive triggers.
 		db := raw(t, l.path)
-		exec(t, db, "PRAGMA foreign_keys = OFF")
+		sqlExec(t, db, "PRAGMA foreign_keys = OFF")
 		for _, table := range append(slices.Clone(immutable), mutable...) {
 			t.Run(ledger+" "+table, func(t *testing.T) {
 				before := rowsIn(t, db, table, "*")
@@ -144,6 +120,7 @@ func TestImmutableTablesRefuseEverySQLThatChangesARow(t *testing.T) {
 }
 
 func TestMutableTablesChangeOnlyWhatMayChange(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, sql string
 		allowed   bool
@@ -180,6 +157,7 @@ func TestMutableTablesChangeOnlyWhatMayChange(t *testing.T) {
 }
 
 func TestHostPathsOfADrydockAreInNoOtherTable(t *testing.T) {
+	t.Parallel()
 	db := raw(t, full(t).path)
 	c := chainOf(t, 1)
 	for table, rows := range rowsOf(t, db) {
@@ -193,4 +171,3 @@ func TestHostPathsOfADrydockAreInNoOtherTable(t *testing.T) {
 		}
 	}
 }
-

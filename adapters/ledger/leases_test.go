@@ -21,6 +21,7 @@ func admittedLedger(t *testing.T) (*Ledger, chain) {
 }
 
 func TestALeaseIsTakenOnlyWhenNoOtherOwnerIsLive(t *testing.T) {
+	t.Parallel()
 	other := name[id.Owner](id.KindOwner, 2)
 	otherBoot := lifecycle.Boot{ID: "another boot", Since: time.Minute}
 	for _, c := range []struct {
@@ -66,6 +67,7 @@ func TestALeaseIsTakenOnlyWhenNoOtherOwnerIsLive(t *testing.T) {
 }
 
 func TestOnlyTheLiveNewestLeaseRenewsReleasesAndAppends(t *testing.T) {
+	t.Parallel()
 	taken := lifecycle.Lease{Owner: name[id.Owner](id.KindOwner, 1), Generation: 1}
 	for _, c := range []struct {
 		name  string
@@ -148,6 +150,7 @@ func TestOnlyTheLiveNewestLeaseRenewsReleasesAndAppends(t *testing.T) {
 }
 
 func TestALogHasNoGapAndFollowsTheLifecycle(t *testing.T) {
+	t.Parallel()
 	l, c := admittedLedger(t)
 	at := boot(time.Minute)
 	life := lifecycle.Events()
@@ -178,6 +181,7 @@ func TestALogHasNoGapAndFollowsTheLifecycle(t *testing.T) {
 }
 
 func TestOpenAdmissionsAreThoseThatAreNotFinalized(t *testing.T) {
+	t.Parallel()
 	l, c := admittedLedger(t)
 	other := chainOf(t, 2)
 	write(t, l, other.admitted)

@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 var history = []string{"0127", "0128", "0132", "0133", "0134", "0135"}
 
 func TestHistoryIsTheSeedsAndOursStartsAt133(t *testing.T) {
+	t.Parallel()
 	m, err := migrations()
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func TestHistoryIsTheSeedsAndOursStartsAt133(t *testing.T) {
 }
 
 func TestEveryMigrationLeavesTheRecordedSchema(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("testdata", "schema")
 	for _, last := range history {
 		t.Run(last, func(t *testing.T) {
@@ -75,6 +77,7 @@ func TestEveryMigrationLeavesTheRecordedSchema(t *testing.T) {
 }
 
 func TestEveryTableIsStrict(t *testing.T) {
+	t.Parallel()
 	db := migratedTo(t, filepath.Join(t.TempDir(), "l.db"), history[len(history)-1])
 	for table, ddl := range tablesOf(t, db) {
 		if !strings.Contains(ddl, ") STRICT") {
@@ -86,12 +89,13 @@ func TestEveryTableIsStrict(t *testing.T) {
 // The mark may be lost to a crash between the body and the mark; then the body
 // runs again.
 func TestEveryMigrationCanRunAgainWithRowsWhenItsMarkWasLost(t *testing.T) {
+	t.Parallel()
 	for _, last := range history {
 		t.Run(last, func(t *testing.T) {
 			path := baseline(t)
 			db := migratedTo(t, path, last)
 			schema, rows := schemaOf(t, db), rowsOf(t, db)
-			exec(t, db, "DELETE FROM bun_migrations WHERE name = '"+last+"'")
+			sqlExec(t, db, "DELETE FROM bun_migrations WHERE name = '"+last+"'")
 			if err := runMigrations(t, path, last); err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +111,7 @@ func TestEveryMigrationCanRunAgainWithRowsWhenItsMarkWasLost(t *testing.T) {
 }
 
 func TestAFailedMigrationKeepsNothingAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l.db")
 	db := migratedTo(t, path, "0135")
 	before := schemaOf(t, db)
@@ -123,6 +128,7 @@ func TestAFailedMigrationKeepsNothingAndIsTriedAgain(t *testing.T) {
 }
 
 func TestAMigrationThatBreaksReferencesIsRefused(t *testing.T) {
+	t.Parallel()
 	path := baseline(t)
 	if err := runMigrations(t, path, "0135"); err != nil {
 		t.Fatal(err)
@@ -140,13 +146,14 @@ func TestAMigrationThatBreaksReferencesIsRefused(t *testing.T) {
 }
 
 func TestANewerSchemaIsRefusedAndNothingChanges(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l.db")
 	if err := open(t, path).Close(); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
-	exec(t, db, "INSERT INTO bun_migrations (name, group_id) VALUES ('0999', 9)")
-	exec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
+	sqlExec(t, db, "INSERT INTO bun_migrations (name, group_id) VALUES ('0999', 9)")
+	sqlExec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,17 +178,19 @@ func TestANewerSchemaIsRefusedAndNothingChanges(t *testing.T) {
 }
 
 func TestAnOpenLedgerStopsWhenANewerProgramMigratesUnderIt(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l.db")
 	l := open(t, path)
 	c := chainOf(t, 1)
-	exec(t, raw(t, path), "PRAGMA user_version = 999")
+	sqlExec(t, raw(t, path), "PRAGMA user_version = 999")
 	refused(t, l, fault.LedgerNewer, c.prepared)
 }
 
 func TestAnotherProgramsDatabaseIsRefused(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l.db")
 	db := raw(t, path)
-	exec(t, db, "CREATE TABLE cookies (id INTEGER)")
+	sqlExec(t, db, "CREATE TABLE cookies (id INTEGER)")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +241,7 @@ func runFS(t testing.TB, path string, dir fs.FS) error {
 func migratedTo(t testing.TB, path, last string) *sql.DB {
 	t.Helper()
 	db := raw(t, path)
-	exec(t, db, "PRAGMA journal_mode = WAL")
+	sqlExec(t, db, "PRAGMA journal_mode = WAL")
 	if err := runMigrations(t, path, last); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +260,7 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, query string) {
+func sqlExec(t testing.TB, db *sql.DB, query string) {
 	t.Helper()
 	if _, err := db.ExecContext(context.Background(), query); err != nil {
 		t.Fatalf("%s: %v", query, err)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestANewLedgerIsPrivate(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Log("modes mean nothing here")
 		return
@@ -35,6 +36,7 @@ func TestANewLedgerIsPrivate(t *testing.T) {
 }
 
 func TestAPathIsNothingButAPath(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a b", "a?mode=memory", "a#b", "a%41", "a&_pragma=x", "ü'\"", "file:x"} {
 		path := filepath.Join(t.TempDir(), name, "l.db")
 		l := open(t, path)
@@ -47,17 +49,19 @@ func TestAPathIsNothingButAPath(t *testing.T) {
 }
 
 func TestTheInstallationIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "l.db")
 	first := open(t, path)
 	if second := open(t, path); second.Installation() != first.Installation() {
 		t.Error("two identities")
 	}
-	if other := fresh(t); other.Installation() == first.Installation() {
+	if other := open(t, filepath.Join(t.TempDir(), "l.db")); other.Installation() == first.Installation() {
 		t.Error("two ledgers are one installation")
 	}
 }
 
 func TestWhatIsNoUsableFileIsRefusedWithARemedyAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	for what, make := range map[string]func(*testing.T, string) string{
 		"a directory": func(t *testing.T, dir string) string {
 			return dir
@@ -134,6 +138,7 @@ func file(t *testing.T, path string, content []byte) string {
 }
 
 func TestNetworkFilesystemsAreRefusedByTheirMagic(t *testing.T) {
+	t.Parallel()
 	for magic, want := range map[uint32]string{
 		0x6969: "nfs", 0x517b: "smb", 0xff534d42: "cifs", 0xfe534d42: "smb2", 0x01021997: "9p", 0x65735546: "fuse",
 		0xef53: "", 0x58465342: "", 0x9123683e: "", 0x01021994: "", 0x794c7630: "", 0x2fc12fc1: "", // ext4, xfs, btrfs, tmpfs, overlay, zfs

@@ -17,6 +17,7 @@ import (
 )
 
 func TestGettersAnswerNotFoundAndNameTheId(t *testing.T) {
+	t.Parallel()
 	l := fresh(t)
 	for what, get := range map[string]func(ports.Records, string) error{
 		"run_1":  func(r ports.Records, s string) error { _, err := r.Run(id.Run(s)); return err },
@@ -30,12 +31,15 @@ func TestGettersAnswerNotFoundAndNameTheId(t *testing.T) {
 			_, err := r.ApprovalOfPreparation(id.Preparation(s))
 			return err
 		},
-		"adm_2":  func(r ports.Records, s string) error { _, err := r.Admission(id.Admission(s)); return err },
-		"prep_3": func(r ports.Records, s string) error { _, err := r.AdmissionOfPreparation(id.Preparation(s)); return err },
-		"adm_3":  func(r ports.Records, s string) error { _, err := r.Receipts(id.Admission(s)); return err },
-		"adm_4":  func(r ports.Records, s string) error { _, err := r.Lease(id.Admission(s)); return err },
-		"run_3":  func(r ports.Records, s string) error { return r.SetRunStatus(id.Run(s), run.Paused, t0) },
-		"key_1":  func(r ports.Records, s string) error { return r.AnswerOperation("", "v", s, []byte("{}")) },
+		"adm_2": func(r ports.Records, s string) error { _, err := r.Admission(id.Admission(s)); return err },
+		"prep_3": func(r ports.Records, s string) error {
+			_, err := r.AdmissionOfPreparation(id.Preparation(s))
+			return err
+		},
+		"adm_3": func(r ports.Records, s string) error { _, err := r.Receipts(id.Admission(s)); return err },
+		"adm_4": func(r ports.Records, s string) error { _, err := r.Lease(id.Admission(s)); return err },
+		"run_3": func(r ports.Records, s string) error { return r.SetRunStatus(id.Run(s), run.Paused, t0) },
+		"key_1": func(r ports.Records, s string) error { return r.AnswerOperation("", "v", s, []byte("{}")) },
 		"dry_2": func(r ports.Records, s string) error {
 			return r.UpdateDrydock(drydock.Drydock{ID: id.Drydock(s), Generation: 1})
 		},
@@ -59,6 +63,7 @@ func TestGettersAnswerNotFoundAndNameTheId(t *testing.T) {
 }
 
 func TestAnOperationHappensOnce(t *testing.T) {
+	t.Parallel()
 	l := fresh(t)
 	rid := name[id.Run](id.KindRun, 1)
 	op := ports.Operation{Run: rid, Verb: "prepare", Key: "key-1", Intent: hex64("a"), At: t0}
@@ -91,6 +96,7 @@ func TestAnOperationHappensOnce(t *testing.T) {
 }
 
 func TestOperationKeysAreChecked(t *testing.T) {
+	t.Parallel()
 	l := fresh(t)
 	for key, ok := range map[string]bool{
 		"a": true, "A.b_c:d-9": true, strings.Repeat("k", 128): true,
@@ -114,6 +120,7 @@ func TestOperationKeysAreChecked(t *testing.T) {
 }
 
 func TestARunsSnapshotsAndStatusFollowTheirRules(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	write(t, l, c.prepared)
 	later := t0.Add(time.Hour)
@@ -149,13 +156,16 @@ func TestARunsSnapshotsAndStatusFollowTheirRules(t *testing.T) {
 }
 
 func TestADrydockIsWrittenOnlyOverTheGenerationBefore(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	preparing := c.drydock
 	preparing.Status, preparing.Generation, preparing.Checkpoint, preparing.Place = drydock.Preparing, 0, "", drydock.Place{}
 	write(t, l, func(r ports.Records) error { return errors.Join(r.AddRun(c.run), r.AddDrydock(preparing)) })
 	same(t, "preparing", read(t, l, func(r ports.Records) (drydock.Drydock, error) { return r.Drydock(preparing.ID) }), preparing)
 	// In either order within one transaction.
-	write(t, l, func(r ports.Records) error { return errors.Join(r.UpdateDrydock(c.drydock), r.AddCheckpoint(c.checkpoint)) })
+	write(t, l, func(r ports.Records) error {
+		return errors.Join(r.UpdateDrydock(c.drydock), r.AddCheckpoint(c.checkpoint))
+	})
 	same(t, "ready", read(t, l, func(r ports.Records) (drydock.Drydock, error) { return r.Drydock(preparing.ID) }), c.drydock)
 
 	for _, generation := range []int64{0, 1, 3, 9} {
@@ -180,6 +190,7 @@ func TestADrydockIsWrittenOnlyOverTheGenerationBefore(t *testing.T) {
 }
 
 func TestDrydocksThatAreCleanedAreNeitherListedNorInTheWay(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	write(t, l, c.prepared)
 	second := c.drydock
@@ -194,6 +205,7 @@ func TestDrydocksThatAreCleanedAreNeitherListedNorInTheWay(t *testing.T) {
 }
 
 func TestNamesThatAreNotUTF8AreRefusedRatherThanChanged(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	for _, bad := range []string{"/src/\xff", "/src/\x00"} {
 		r1 := c.run
@@ -209,6 +221,7 @@ func TestNamesThatAreNotUTF8AreRefusedRatherThanChanged(t *testing.T) {
 }
 
 func TestAnApprovalIsDecidedRevokedAndUsedOnce(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	pending := c.approval
 	write(t, l, c.approved)
@@ -238,6 +251,7 @@ func TestAnApprovalIsDecidedRevokedAndUsedOnce(t *testing.T) {
 }
 
 func TestARevokedOrDeniedApprovalCannotBeConsumed(t *testing.T) {
+	t.Parallel()
 	for what, spoil := range map[string]func(ports.Records, *chain) error{
 		"revoked": func(r ports.Records, c *chain) error {
 			if err := c.approved(r); err != nil {
@@ -274,6 +288,7 @@ func TestARevokedOrDeniedApprovalCannotBeConsumed(t *testing.T) {
 }
 
 func TestAConsumptionNeedsItsAdmission(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	write(t, l, c.approved)
 	c.approval.ConsumedBy, c.approval.ConsumedAt = c.admission.ID, t0
@@ -285,6 +300,7 @@ func TestAConsumptionNeedsItsAdmission(t *testing.T) {
 }
 
 func TestTheFirstCancellationAndTheFirstEndStay(t *testing.T) {
+	t.Parallel()
 	l, c := admittedLedger(t)
 	if got := read(t, l, func(r ports.Records) (*lifecycle.Cancellation, error) { return r.Cancellation(c.admission.ID) }); got != nil {
 		t.Errorf("%+v", got)
@@ -305,6 +321,7 @@ func TestTheFirstCancellationAndTheFirstEndStay(t *testing.T) {
 }
 
 func TestListsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	l := fresh(t)
 	for _, n := range []int{2, 1, 3} {
 		c := chainOf(t, n)
@@ -344,6 +361,7 @@ func TestListsKeepTheirOrder(t *testing.T) {
 }
 
 func TestEventsTellNoPathsAndNoImages(t *testing.T) {
+	t.Parallel()
 	l, c := fresh(t), chainOf(t, 1)
 	write(t, l, c.prepared)
 	told := map[string]string{

@@ -24,6 +24,9 @@ func (l *Ledger) reservePath() string { return l.path + "-reserve" }
 
 // begins is called first by everything that begins something new.
 func (r *records) begins(op string) error {
+	if r.starts {
+		return r.failed
+	}
 	r.starts = true
 	return r.fault(op, r.ledger.keepReserve())
 }

@@ -57,7 +57,7 @@ func (r *records) AddRun(v run.Run) error {
 // Run returns a Run with its newest snapshots.
 func (r *records) Run(rid id.Run) (run.Run, error) {
 	var rows []currentRun
-	if err := r.query("read run", r.currentRuns(&rows).Where("r.id = ?", string(rid))); err != nil {
+	if err := r.query("read run", selectCurrentRuns(r.tx, &rows).Where("r.id = ?", string(rid))); err != nil {
 		return run.Run{}, err
 	}
 	if len(rows) == 0 {
@@ -72,7 +72,7 @@ func (r *records) ListRuns(most int) ([]run.Run, error) {
 		return nil, nil
 	}
 	var rows []currentRun
-	q := r.currentRuns(&rows).OrderExpr("r.created_at_us DESC, r.id DESC").Limit(int64(most))
+	q := selectCurrentRuns(r.tx, &rows).OrderExpr(newestFirst).Limit(int64(most))
 	if err := r.query("list runs", q); err != nil {
 		return nil, err
 	}
@@ -99,8 +99,11 @@ func (r *records) SetRunStatus(rid id.Run, s run.Status, at time.Time) error {
 	return r.fault("set run status", err)
 }
 
-func (r *records) currentRuns(rows *[]currentRun) *bun.SelectQuery {
-	return r.tx.NewSelect().Model(rows).ModelTableExpr("runs AS r").
+// newestFirst is the order of the index runs_by_age.
+const newestFirst = "r.created_at_us DESC, r.id DESC"
+
+func selectCurrentRuns(db bun.IDB, rows *[]currentRun) *bun.SelectQuery {
+	return db.NewSelect().Model(rows).ModelTableExpr("runs AS r").
 		ColumnExpr("r.*").
 		ColumnExpr("p.revision AS profile_revision, p.profile AS profile, p.at_us AS profile_at_us").
 		ColumnExpr("m.revision AS permission_revision, m.permission AS permission, m.at_us AS permission_at_us").

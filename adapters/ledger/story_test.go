@@ -21,6 +21,7 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 func TestRecordsGiveBackExactlyWhatWasRecorded(t *testing.T) {
+	t.Parallel()
 	l := fresh(t)
 	c := chainOf(t, 1)
 	proposed := c.approval

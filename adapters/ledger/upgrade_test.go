@@ -41,10 +41,11 @@ func baseline(t testing.TB) string {
 // TestMakeTheBaseline makes testdata/v127.db with -update, and otherwise proves
 // that the committed file has schema 127 and the rows below.
 func TestMakeTheBaseline(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "v127.db")
 	db := migratedTo(t, path, "0127")
-	exec(t, db, baselineRows(t))
-	exec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
+	sqlExec(t, db, baselineRows(t))
+	sqlExec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
 	made := rowsOf(t, db)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -67,6 +68,7 @@ func TestMakeTheBaseline(t *testing.T) {
 }
 
 func TestABaselineIsUpgradedInPlaceWithItsRowsExactly(t *testing.T) {
+	t.Parallel()
 	path := baseline(t)
 	old := raw(t, path)
 	before := rowsOf(t, old)
@@ -122,6 +124,7 @@ func columnsOf(t *testing.T, db *sql.DB, table string) string {
 }
 
 func TestAnUpgradedLedgerIsReadAndGoesOn(t *testing.T) {
+	t.Parallel()
 	l := open(t, baseline(t))
 	rid, aid := name[id.Run](id.KindRun, 1), name[id.Admission](id.KindAdmission, 1)
 
@@ -181,6 +184,7 @@ func TestAnUpgradedLedgerIsReadAndGoesOn(t *testing.T) {
 }
 
 func TestSchema128AdmitsWorkspaceAccessAndNothingElse(t *testing.T) {
+	t.Parallel()
 	insert := func(n int, permission string) string {
 		row := strings.ReplaceAll(admission127(2), "'full_access'", "'"+permission+"'")
 		return strings.ReplaceAll(row, string(name[id.Admission](id.KindAdmission, 2)), string(name[id.Admission](id.KindAdmission, n)))
@@ -204,6 +208,7 @@ func TestSchema128AdmitsWorkspaceAccessAndNothingElse(t *testing.T) {
 }
 
 func TestSchema132AdmitsAttachStdin(t *testing.T) {
+	t.Parallel()
 	for schema, admitted := range map[string]bool{"0127": false, "0128": false, "0132": true} {
 		db := migratedTo(t, baseline(t), schema)
 		_, err := db.ExecContext(t.Context(), `INSERT INTO lifecycle_log VALUES ('`+string(name[id.Admission](id.KindAdmission, 1))+
@@ -215,6 +220,7 @@ func TestSchema132AdmitsAttachStdin(t *testing.T) {
 }
 
 func TestSchema134AdmitsContainerd(t *testing.T) {
+	t.Parallel()
 	for schema, admitted := range map[string]bool{"0133": false, "0134": true} {
 		db := migratedTo(t, baseline(t), schema)
 		ddl := tablesOf(t, db)["admissions"]

@@ -3,6 +3,7 @@ package standardcode
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -167,13 +168,20 @@ func (v *salvage) apply(ctx context.Context, p lifecycle.Plan) error {
 		r.Details["engine_exit_code"] = strconv.Itoa(v.containers[0].ExitCode)
 	}
 	var end ending
+	if touches(p) {
+		// The verdict goes with the intent, before anything is touched: whoever
+		// finishes after a crash decides alike.
+		if err := v.append(ctx, lifecycle.RemoveIntent, verdictDetail(verdict)); err != nil {
+			return err
+		}
+	}
 	for _, step := range p.Steps {
 		var err error
 		switch step {
 		case lifecycle.StepStop:
 			err = v.stop(ctx)
 		case lifecycle.StepRemove:
-			err = v.remove(ctx, verdict)
+			err = v.remove(ctx)
 		case lifecycle.StepCheckpoint:
 			end = v.checkpoint(ctx, &r)
 		case lifecycle.StepFinalize:
@@ -191,6 +199,8 @@ func (v *salvage) stop(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	cid := v.containers[0].ID
+	// A frozen process receives nothing; thawing one that runs does nothing.
+	_ = v.engine.Thaw(call, cid)
 	if err := v.engine.Stop(call, cid); err != nil {
 		return err
 	}
@@ -206,19 +216,18 @@ func (v *salvage) stop(ctx context.Context) error {
 	return err
 }
 
-func (v *salvage) remove(ctx context.Context, verdict result.Verdict) error {
-	if v.situation.State == lifecycle.Finalized {
-		return removeOwned(ctx, v.engine, v.owner())
-	}
-	if err := v.append(ctx, lifecycle.RemoveIntent, verdictDetail(verdict)); err != nil {
-		return err
-	}
+func (v *salvage) remove(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	if err := removeOwned(call, v.engine, v.owner()); err != nil {
 		return err
 	}
 	return v.append(ctx, lifecycle.RemoveDone, nil)
+}
+
+// touches says whether a plan acts on a container.
+func touches(p lifecycle.Plan) bool {
+	return slices.Contains(p.Steps, lifecycle.StepStop) || slices.Contains(p.Steps, lifecycle.StepRemove)
 }
 
 // checkpoint records what the lost command left, or quarantines the Drydock.

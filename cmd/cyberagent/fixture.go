@@ -28,6 +28,8 @@ func fixtureBuild(s *session) *cli.Command {
 			Name: string(t) + "-base", Usage: fmt.Sprintf("name@sha256:<64 hex>; default $%s", fixture.Variable(t)), Destination: v,
 		})
 	}
+	var again bool
+	flags = append(flags, &cli.BoolFlag{Name: "again", Usage: "build also when the same inputs were built before", Destination: &again})
 	return &cli.Command{
 		Name: "build", Usage: "make the image from four exact bases that the engine has; pulls nothing, runs nothing", HideHelpCommand: true,
 		Description: exitStatus, Flags: flags,
@@ -36,7 +38,7 @@ func fixtureBuild(s *session) *cli.Command {
 			if err := none(c); err != nil {
 				return err
 			}
-			in := fixture.Input{Bases: map[command.Toolchain]string{}}
+			in := fixture.Input{Bases: map[command.Toolchain]string{}, Again: again}
 			for t, v := range maps.All(bases) {
 				if *v == "" {
 					*v, _ = s.lookup(fixture.Variable(t))

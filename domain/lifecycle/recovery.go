@@ -82,7 +82,9 @@ func Decide(s Situation) Plan {
 	case SeenAmbiguous:
 		return preserve("more than one container matches")
 	case SeenPaused:
-		return preserve("the container is paused")
+		// The quota's backstop freezes the container for moments; an owner that dies
+		// then leaves it so. It is exactly ours, so it is ended like a running one.
+		s.Seen = SeenRunning
 	case SeenAbsent, SeenCreated, SeenRunning, SeenExited:
 	default:
 		return preserve("the engine reports a state that the product does not know")
@@ -105,10 +107,10 @@ func finalized(s Situation) Plan {
 	switch s.Seen {
 	case SeenAbsent:
 		return Plan{Why: "already final"}
-	case SeenCreated, SeenExited:
-		return Plan{Why: "a container appeared after the end", Steps: []Step{StepRemove}}
+	case SeenRunning:
+		return Plan{Why: "a container of a finished command is running", Steps: []Step{StepStop, StepRemove}}
 	default:
-		return preserve("a container of a finished admission is running")
+		return Plan{Why: "a container appeared after the end", Steps: []Step{StepRemove}}
 	}
 }
 
@@ -173,11 +175,9 @@ func mayHaveRun(s Situation) Plan {
 	}
 }
 
-// ending: the removal was intended; what is left of it is finished.
+// ending: the removal was intended; what is left of it is finished. The verdict
+// that was recorded with the intent stands.
 func ending(s Situation) Plan {
-	if s.State == Removed && s.Seen != SeenAbsent {
-		return preserve("the log says removed, the engine has a container")
-	}
 	if s.Seen == SeenCreated && s.StartIntended && s.Reported == nil {
 		// A removal that began from starting and was cut off: decide it again.
 		s.State = Starting
@@ -187,25 +187,34 @@ func ending(s Situation) Plan {
 		return preserve("the log says never started, the engine says otherwise")
 	}
 	p := Plan{Status: result.Failed, Reason: result.OwnerLost, Why: "its removal was under way"}
-	if s.State == Removing {
-		p.Steps = []Step{StepRemove}
-	}
-	if s.Seen == SeenRunning {
-		// The owner gave up on an engine that hung (pitfall F6): its intent to remove
-		// the exact container stands.
+	switch {
+	case s.Seen == SeenRunning:
+		// The owner gave up on an engine that hung (pitfall F6), or died between its
+		// intent and the stop.
 		p.Steps = []Step{StepStop, StepRemove}
+	case s.State == Removing || s.Seen != SeenAbsent:
+		p.Steps = []Step{StepRemove}
 	}
 	if !s.StartIntended {
 		p.Status, p.Reason = result.Cancelled, result.NeverStarted
-		p.Steps = append(p.Steps, StepFinalize)
-		return reported(p, s)
-	}
-	p = reported(p, s)
-	if !s.Checkpointed {
+	} else {
 		p.Steps = append(p.Steps, StepCheckpoint)
 	}
 	p.Steps = append(p.Steps, StepFinalize)
-	return p
+	return reported(p, s)
+}
+
+// neverRan says that a recorded verdict knows that the command touched no file.
+func neverRan(v *result.Verdict) bool {
+	if v == nil {
+		return false
+	}
+	switch v.Reason {
+	case result.NeverStarted, result.StartFailed, result.IsolationMismatch:
+		return true
+	default:
+		return false
+	}
 }
 
 // reported lets a verdict stand that was recorded from a valid report, and
@@ -216,7 +225,7 @@ func reported(p Plan, s Situation) Plan {
 	} else if s.Cancelled && p.Reason == result.OwnerLost {
 		p.Status, p.Reason = result.Cancelled, result.CancelledReason
 	}
-	if s.Checkpointed {
+	if s.Checkpointed || neverRan(s.Reported) {
 		kept := p.Steps[:0:0]
 		for _, st := range p.Steps {
 			if st != StepCheckpoint {

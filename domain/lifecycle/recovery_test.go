@@ -37,8 +37,11 @@ type (
 	steps  = []lifecycle.Step
 )
 
-func unchanged(s *lifecycle.Situation)    { s.DrydockUnchanged = true }
-func reported(s *lifecycle.Situation)     { s.Reported = succeeded() }
+func unchanged(s *lifecycle.Situation) { s.DrydockUnchanged = true }
+func reported(s *lifecycle.Situation)  { s.Reported = succeeded() }
+func refused(s *lifecycle.Situation) {
+	s.Reported = &result.Verdict{Status: "failed", Reason: "isolation_mismatch"}
+}
 func checkpointed(s *lifecycle.Situation) { s.Checkpointed = true }
 func cancelled(s *lifecycle.Situation)    { s.Cancelled = true }
 func started(s *lifecycle.Situation)      { s.StartIntended = true }
@@ -86,8 +89,21 @@ var table = []row{
 	// removing | looks never started: a removal that began from starting.
 	{states{"removing"}, seen{"created"}, "started, the Drydock unchanged", both(started, unchanged), false, steps{"remove", "finalize"}, "cancelled", "never_started"},
 	{states{"removing"}, seen{"created"}, "started, the Drydock changed", started, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
+	// removing, removed | exact owned exists although its absence was proven: a
+	// stale owner's late create.
+	{states{"removed"}, seen{"exited"}, "", started, false, steps{"remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
+	{states{"removed"}, seen{"running", "paused"}, "", started, false, steps{"stop", "remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
+	{states{"removed"}, seen{"created"}, "never started", nil, false, steps{"remove", "finalize"}, "cancelled", "never_started"},
+	{states{"removed"}, seen{"created"}, "a report recorded", both(started, reported), false, steps{"remove", "checkpoint", "finalize"}, "succeeded", "exited"},
+	// A verdict that knows that nothing ran needs no Checkpoint.
+	{states{"removing"}, seen{"absent"}, "a verdict that nothing ran", both(started, refused), false, steps{"remove", "finalize"}, "failed", "isolation_mismatch"},
+	// Paused by the quota's backstop of an owner that died: exactly ours, so ended
+	// like a running one (the architecture's table preserves it; that would leak).
+	{states{"starting", "running"}, seen{"paused"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
+	{states{"removing"}, seen{"paused"}, "", started, false, steps{"stop", "remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
 	// finalized | exact owned exists
 	{states{"finalized"}, seen{"created", "exited"}, "", nil, false, steps{"remove"}, "", ""},
+	{states{"finalized"}, seen{"running", "paused"}, "", nil, false, steps{"stop", "remove"}, "", ""},
 	{states{"finalized"}, seen{"absent"}, "", nil, false, nil, "", ""},
 
 	// Any other combination: touch nothing.
@@ -96,11 +112,11 @@ var table = []row{
 	{states{"running", "exited"}, seen{"created"}, "", nil, true, nil, "", ""},
 	{states{"exited"}, seen{"running"}, "", nil, true, nil, "", ""},
 	{states{"removing"}, seen{"running", "exited"}, "never started", nil, true, nil, "", ""},
-	{states{"removed"}, seen{"created", "running", "exited"}, "", started, true, nil, "", ""},
-	{states{"finalized"}, seen{"running"}, "", nil, true, nil, "", ""},
+	{states{"removed"}, seen{"running", "paused", "exited"}, "never started", nil, true, nil, "", ""},
+	{states{"admitted", "creating", "created", "exited"}, seen{"paused"}, "", nil, true, nil, "", ""},
 	{
 		states{"admitted", "creating", "created", "starting", "running", "exited", "removing", "removed", "finalized", "", "unknown"},
-		seen{"foreign", "ambiguous", "paused", "other", "unreachable", "", "dead"}, "", nil, true, nil, "", "",
+		seen{"foreign", "ambiguous", "other", "unreachable", "", "dead"}, "", nil, true, nil, "", "",
 	},
 	{states{"", "unknown"}, seen{"absent", "created", "running", "exited"}, "", nil, true, nil, "", ""},
 }
@@ -195,16 +211,17 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 			return
 		}
 		switch s.Seen {
-		case "foreign", "ambiguous", "paused", "other", "unreachable":
+		case "foreign", "ambiguous", "other", "unreachable":
 			fail("acts on what is not exactly ours or cannot be seen")
 		}
 		if s.Seen != "absent" && !has("remove") {
 			fail("leaves a container")
 		}
-		if s.Seen == "running" && !has("stop") {
+		runs := s.Seen == "running" || s.Seen == "paused"
+		if runs && !has("stop") {
 			fail("removes what runs without stopping it")
 		}
-		if s.Seen != "running" && has("stop") {
+		if !runs && has("stop") {
 			fail("stops what does not run")
 		}
 		if s.State == lifecycle.Finalized {
@@ -229,11 +246,12 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 		if fromLog && p.EvidenceOnly {
 			fail("a recorded verdict is evidence only")
 		}
+		nothingRan := s.Reported != nil && (s.Reported.Reason == "never_started" || s.Reported.Reason == "isolation_mismatch" || s.Reported.Reason == "start_failed")
 		ran := slices.Contains(states{"starting", "running", "exited"}, s.State) || (s.StartIntended && slices.Contains(states{"removing", "removed"}, s.State))
 		if ran && p.Reason == "never_started" && !fromLog && (s.Seen != "created" || !s.DrydockUnchanged) {
 			fail("never started, without proof")
 		}
-		if ran && p.Reason != "never_started" && !s.Checkpointed && !has("checkpoint") {
+		if ran && p.Reason != "never_started" && !nothingRan && !s.Checkpointed && !has("checkpoint") {
 			fail("may have run and has no Checkpoint")
 		}
 		if !ran && has("checkpoint") {
@@ -366,10 +384,12 @@ func acts(p lifecycle.Plan) []string {
 
 func TestAContainerThatAppearsAfterTheEndIsRemovedAndTheEndStays(t *testing.T) {
 	t.Parallel()
-	for _, observed := range []lifecycle.Seen{"created", "exited"} {
+	for observed, want := range map[lifecycle.Seen]steps{
+		"created": {"remove"}, "exited": {"remove"}, "running": {"stop", "remove"}, "paused": {"stop", "remove"},
+	} {
 		s := lifecycle.Situation{State: lifecycle.Finalized, Seen: observed, StartIntended: true, Reported: succeeded(), Checkpointed: true}
 		p := lifecycle.Decide(s)
-		if !slices.Equal(p.Steps, steps{"remove"}) || p.Status != "" {
+		if !slices.Equal(p.Steps, want) || p.Status != "" {
 			t.Errorf("%s: %+v", observed, p)
 		}
 		s.Seen = lifecycle.SeenAbsent

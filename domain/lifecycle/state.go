@@ -117,7 +117,13 @@ func Table() []Edge {
 		{Removing, RemoveIntent, Removing},
 		{Removing, RemoveDone, Removed},
 
+		{Removed, RemoveIntent, Removing},
 		{Removed, FinalizeDone, Finalized},
+
+		// A stale owner's container may appear after the end; its removal is written
+		// ahead like any other and the end stays the end.
+		{Finalized, RemoveIntent, Finalized},
+		{Finalized, RemoveDone, Finalized},
 	}
 }
 

@@ -78,8 +78,17 @@ func Compile(r id.Run, c command.Command, stdin isolation.Stdin, a Authority) Ma
 		Profile: run.ProfileDocker, Permission: run.WorkspaceAccess, Authority: a,
 		Contract: isolation.Contract, SeccompSHA256: isolation.SeccompSHA256(),
 		FactsSHA256: isolation.FactsSHA256(isolation.Expected()), ToolchainSHA256: toolchainDigest(c),
-		LimitsSHA256: canon.Digest(limits.Table()),
+		LimitsSHA256: limitsDigest(),
 	}
+}
+
+// limitsDigest covers the numbers and not the prose beside them.
+func limitsDigest() string {
+	var rows []any
+	for _, r := range limits.Table() {
+		rows = append(rows, []any{r.Name, r.Unit, r.Default, r.Max})
+	}
+	return canon.Digest(rows)
 }
 
 func toolchainDigest(c command.Command) string {

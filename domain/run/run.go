@@ -4,6 +4,7 @@
 package run
 
 import (
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -148,7 +149,7 @@ func CheckText(field, s string, most int) error {
 	switch {
 	case !utf8.ValidString(s):
 		return fault.New(fault.InvalidArgument, "not valid UTF-8").At(field).Hint("give plain UTF-8 text")
-	case s == "":
+	case strings.TrimSpace(s) == "":
 		return fault.New(fault.InvalidArgument, "empty").At(field).Hint("give 1 to %d characters", most)
 	case utf8.RuneCountInString(s) > most:
 		return fault.New(fault.InvalidArgument, "%d characters, at most %d are allowed", utf8.RuneCountInString(s), most).

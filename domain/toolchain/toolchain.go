@@ -96,7 +96,10 @@ func Environment(t command.Toolchain, modCache bool) []string {
 	case command.Rust:
 		env = append(env,
 			"CARGO_HOME="+Cache+"/rust/cargo", "CARGO_TARGET_DIR="+Target, "CARGO_NET_OFFLINE=true",
-			"CARGO_INCREMENTAL=0", "CARGO_PROFILE_DEV_DEBUG=0", "CARGO_PROFILE_TEST_DEBUG=0")
+			"CARGO_INCREMENTAL=0", "CARGO_PROFILE_DEV_DEBUG=0", "CARGO_PROFILE_TEST_DEBUG=0",
+			// The standard library carries debug information; with it a test binary is
+			// over the file ceiling.
+			"CARGO_PROFILE_DEV_STRIP=debuginfo", "CARGO_PROFILE_TEST_STRIP=debuginfo")
 	}
 	slices.Sort(env)
 	return env

@@ -52,9 +52,11 @@ func main() {
 		fmt.Println("ready")
 		time.Sleep(time.Duration(number(1)) * time.Millisecond)
 	case "eat": // until the memory limit
-		var all [][]byte
 		for {
-			all = append(all, bytes.Repeat([]byte{1}, 16<<20))
+			const anonymous = syscall.MAP_PRIVATE | syscall.MAP_ANON | syscall.MAP_POPULATE
+			if _, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, anonymous); err != nil {
+				os.Exit(4)
+			}
 		}
 	case "look":
 		look()

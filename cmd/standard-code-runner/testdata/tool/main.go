@@ -47,6 +47,7 @@ func init() {
 		"sleep":     func(a []string) { time.Sleep(seconds(a[0])) },
 		"orphan":    orphan,
 		"deleted":   deleted,
+		"ghosts":    ghosts,
 		"forge":     forge,
 		"signal":    sendSignals,
 		"sigqueue":  sigqueue,
@@ -189,6 +190,32 @@ func deleted(a []string) {
 	_, err = f.Write(make([]byte, number(a[0])<<20))
 	check(err)
 	time.Sleep(300 * time.Millisecond)
+}
+
+// ghosts makes so many deleted open files at once that the runner must stop
+// everything to look, and tells whether a process that was stopped before still
+// is.
+func ghosts(a []string) {
+	c := exec.Command(os.Args[0], "sleep", "60")
+	check(c.Start())
+	check(c.Process.Signal(syscall.SIGSTOP))
+	state := func() string {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
+		check(err)
+		return strings.Fields(string(b))[2]
+	}
+	for state() != "T" {
+		time.Sleep(time.Millisecond)
+	}
+	for range number(a[0]) {
+		f, err := os.Create("ghost")
+		check(err)
+		check(os.Remove("ghost"))
+		check(syscall.Fallocate(int(f.Fd()), 0, 0, 15<<20))
+		defer f.Close()
+	}
+	time.Sleep(300 * time.Millisecond)
+	fmt.Println("state", state())
 }
 
 // forge writes what would be a frame and a report, had it reached the host.

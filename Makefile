@@ -1,0 +1,52 @@
+# The product's own tasks. `make` alone prints this list.
+
+SHELL := /bin/bash
+ARCH  ?= $(shell go env GOARCH)
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
+WITH_ENGINE := testdata/engines/with-engine.sh
+
+.DEFAULT_GOAL := help
+.PHONY: help build runner demo test test/unit lint cross verify generate engine/up engine/down clean
+
+help: ## print this list
+	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+runner: ## build the runner (PID 1 of the container), static
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(RUNNER) ./cmd/standard-code-runner
+
+build: runner ## build bin/cyberagent with the runner inside
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)' -o bin/cyberagent ./cmd/cyberagent
+
+demo: build ## bring up what is missing and run the main job on all four toolchains
+	@$(WITH_ENGINE) testdata/demo/demo.sh
+
+test: build verify cross ## run every test against the real engine; starts and stops what it needs
+	@$(WITH_ENGINE) go test -timeout 30m ./...
+
+test/unit: ## run the tests that need no engine
+	@go test ./domain/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
+
+lint: ## run the linter (builds it on first use)
+	@go run $(GOLANGCI) run ./...
+
+cross: ## compile the command for the other systems
+	@for os in windows darwin; do echo "build $$os"; GOOS=$$os CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/cyberagent || exit 1; done
+
+generate: ## write generated files anew
+	@go run ./internal/seccompgen domain/isolation/seccomp.v1.json
+	@go run ./internal/limitsdoc docs/limits.md
+
+verify: ## fail when formatting or a generated file is stale
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
+	@go vet ./...
+
+engine/up: ## start the development engine and leave it running
+	@testdata/engines/docker.sh up
+
+engine/down: ## stop it
+	@testdata/engines/docker.sh down
+
+clean: ## remove what was built here
+	@rm -rf bin dist adapters/image/runner/bin/standard-code-runner-*
