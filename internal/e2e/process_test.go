@@ -3,10 +3,12 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,21 +27,17 @@ type home struct {
 	env        []string
 }
 
+// homes counts them.
+var homes atomic.Int64
+
 // MustHome makes an empty installation.
 func MustHome(t testing.TB) *home {
 	t.Helper()
-	dir, err := os.MkdirTemp(lab.dir, "home-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What is left of it is removed as soon as nothing of it is on the engine, so
-	// that the disk is free for others.
+	dir := filepath.Join(lab.dir, fmt.Sprintf("home-%d", homes.Add(1)))
+	remove := mustDisk(t, dir)
 	t.Cleanup(func() {
-		h := &home{dir: dir}
-		h.MustHaveNoContainer(t)
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		(&home{dir: dir}).MustHaveNoContainer(t)
+		remove()
 	})
 	state := filepath.Join(dir, "state")
 	return &home{dir: dir, state: state, env: []string{
