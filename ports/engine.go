@@ -77,6 +77,9 @@ type Container struct {
 	ExitCode   int
 	OOMKilled  bool
 	Error      string
+	// PID is the runner's process id on this host, 0 when it does not run or the
+	// engine cannot say.
+	PID int
 }
 
 // Exit is what Wait saw.

@@ -65,6 +65,11 @@ type Meter interface {
 	// Usage walks the whole tree. A vanishing entry is no error; one that cannot
 	// be read is.
 	Usage(ctx context.Context, root string) (drydock.Usage, error)
+	// Hidden sums what the processes in the pid namespace of a host process hold
+	// open, or mapped, on root's filesystem without a name: bytes on disk. It says
+	// false when this process may not look (an ordinary user) or cannot (not Linux).
+	// A descriptor in flight between processes is not seen.
+	Hidden(ctx context.Context, root string, pid int) (bytes int64, known bool)
 	// Namespaces returns the inode numbers of this process's own namespaces; nil
 	// where the host has none to compare (not Linux).
 	Namespaces() map[string]uint64

@@ -66,7 +66,7 @@ func report(in container.InspectResponse) ports.Container {
 		Labels:    labels(in.Config.Labels),
 		State:     state(s),
 		StartedAt: instant(s.StartedAt), FinishedAt: instant(s.FinishedAt),
-		ExitCode: s.ExitCode, OOMKilled: s.OOMKilled, Error: s.Error,
+		ExitCode: s.ExitCode, OOMKilled: s.OOMKilled, Error: s.Error, PID: s.Pid,
 	}
 }
 

@@ -63,5 +63,8 @@ func (d *Drydocks) Usage(context.Context, string) (drydock.Usage, error) {
 	return drydock.Usage{}, errPlatform()
 }
 
+// Hidden says that it cannot look here.
+func (d *Drydocks) Hidden(context.Context, string, int) (int64, bool) { return 0, false }
+
 // Namespaces returns nil: this host has none to compare.
 func (d *Drydocks) Namespaces() map[string]uint64 { return nil }

@@ -84,6 +84,31 @@ func TestATransactionIsKeptWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// SQLite rolls back by itself after some failures; what the function does then
+// would be kept one statement at a time.
+func TestNothingIsKeptAfterSQLiteRolledBackByItself(t *testing.T) {
+	l, c := fresh(t), chainOf(t, 1)
+	boom := errors.New("boom")
+	err := l.Write(t.Context(), func(r ports.Records) error {
+		rec := r.(*records)
+		if _, err := rec.tx.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		_ = rec.fault("a statement", boom)
+		if err := r.AddEvent(ports.Event{Kind: "k", At: t0}); !errors.Is(err, boom) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	})
+	if !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(read(t, l, func(r ports.Records) ([]ports.Event, error) { return r.ListEvents("") })); n != 0 {
+		t.Errorf("%d events were kept", n)
+	}
+	write(t, l, c.prepared)
+}
+
 func TestAConflictEndsOnlyItsStatement(t *testing.T) {
 	l, c := fresh(t), chainOf(t, 1)
 	write(t, l, func(r ports.Records) error {
@@ -164,7 +189,9 @@ func TestAnotherWriterIsWaitedForAsLongAsConfigured(t *testing.T) {
 		}
 	}
 	hold(1200*time.Millisecond, func() {
-		if err := impatient.Write(t.Context(), c.prepared); !errors.Is(err, fault.LedgerBusy) || fault.From(err).Remedy == "" {
+		// Excluded from its first statement: the function does not even begin.
+		err := impatient.Write(t.Context(), func(ports.Records) error { t.Error("two writers at once"); return nil })
+		if !errors.Is(err, fault.LedgerBusy) || fault.From(err).Remedy == "" {
 			t.Errorf("got %v", err)
 		}
 		// Reading waits for no writer.

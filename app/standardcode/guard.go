@@ -92,8 +92,12 @@ func (a *attempt) patrol(ctx context.Context, base drydock.Usage, first drydock.
 			return result.GrowthBytes
 		case usage.Entries-base.Entries > limits.GrowthEntries:
 			return result.GrowthEntries
-		case unnamed(first, free, base, usage) && a.standsStill(ctx, first, base):
-			return result.GrowthUnattributed
+		case unnamed(first, free, base, usage):
+			if a.attributed(ctx, first, base) {
+				return result.GrowthUnattributed
+			}
+			// Somebody else of this host wrote it: the next suspicion starts from here.
+			first.Bytes = free.Bytes + (usage.Bytes - base.Bytes)
 		}
 		last, scanned = free, a.s.Clock.Boot().Since
 	}
@@ -104,37 +108,69 @@ func unnamed(first, free drydock.Free, base, usage drydock.Usage) bool {
 	return (first.Bytes-free.Bytes)-(usage.Bytes-base.Bytes) > limits.UnattributedBytes
 }
 
-// standsStill freezes the container twice: only growth that is still there and
-// does not move while nothing of the container runs is the container's, and not
-// another process's of the host.
-func (a *attempt) standsStill(ctx context.Context, first drydock.Free, base drydock.Usage) bool {
+// attributed says whether space that no name shows went to the container and
+// not to another process of the host. Where the host may look, open files
+// without a name prove it. Otherwise the space must stop falling whenever the
+// container is frozen, twice, and fall again when it is not.
+func (a *attempt) attributed(ctx context.Context, first drydock.Free, base drydock.Usage) bool {
+	fell := false
 	for range 2 {
-		if !a.frozenUnnamed(ctx, first, base) {
+		still, hidden := a.frozen(ctx, first, base)
+		if hidden > limits.UnattributedBytes {
+			return true
+		}
+		if !still {
 			return false
 		}
+		fell = fell || a.falls(ctx)
 	}
-	return true
+	return fell
 }
 
-func (a *attempt) frozenUnnamed(ctx context.Context, first drydock.Free, base drydock.Usage) bool {
+// The windows in which space is watched, and what counts as standing still.
+const (
+	window = 50 * time.Millisecond
+	noise  = limits.MiB
+)
+
+// frozen freezes the container for one window. It says whether the unnamed
+// space is still there and did not move, and how much the container's processes
+// hold without a name as far as can be seen.
+func (a *attempt) frozen(ctx context.Context, first drydock.Free, base drydock.Usage) (still bool, hidden int64) {
 	call, cancel := detached(ctx, limits.EngineProbeCall)
 	defer cancel()
 	if err := a.engine.Freeze(call, a.container); err != nil {
-		return false
+		return false, 0
 	}
 	defer func() { _ = a.engine.Thaw(call, a.container) }()
-	const rest = 50 * time.Millisecond
-	const still = limits.MiB
-	before, err := a.s.Meter.Free(call, a.drydock.Place.Root)
-	if err != nil {
-		return false
+	if c, err := a.engine.Inspect(call, a.container); err == nil {
+		hidden, _ = a.s.Meter.Hidden(call, a.drydock.Place.Root, c.PID)
 	}
-	time.Sleep(rest)
-	after, err := a.s.Meter.Free(call, a.drydock.Place.Root)
-	if err != nil {
-		return false
+	moved, after, err := a.fall(call)
+	if err != nil || moved > noise || moved < -noise {
+		return false, hidden
 	}
 	usage, err := a.s.Meter.Usage(call, a.drydock.Place.Root)
-	moved := before.Bytes - after.Bytes
-	return err == nil && moved < still && moved > -still && unnamed(first, after, base, usage)
+	return err == nil && unnamed(first, after, base, usage), hidden
+}
+
+// falls says whether space goes while the container runs.
+func (a *attempt) falls(ctx context.Context) bool {
+	moved, _, err := a.fall(ctx)
+	return err == nil && moved > noise
+}
+
+// fall measures how much space goes in one window.
+func (a *attempt) fall(ctx context.Context) (int64, drydock.Free, error) {
+	before, err := a.s.Meter.Free(ctx, a.drydock.Place.Root)
+	if err != nil {
+		return 0, before, err
+	}
+	select {
+	case <-ctx.Done():
+		return 0, before, ctx.Err()
+	case <-time.After(window):
+	}
+	after, err := a.s.Meter.Free(ctx, a.drydock.Place.Root)
+	return before.Bytes - after.Bytes, after, err
 }
