@@ -131,7 +131,8 @@ func (s *Service) admit(ctx context.Context, in ExecuteInput, c command.Command,
 	}
 	a := newAttempt(s, s.Engine, adm, d, c, spec, key)
 	a.live, a.progress = in.Live, in.Progress
-	return a, a.begin(ctx)
+	err = a.begin(ctx)
+	return a, err
 }
 
 // approved loads the preparation and its approval and refuses foreign ones and

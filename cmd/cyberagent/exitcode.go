@@ -48,6 +48,7 @@ func exitOfResult(r standardcode.Result) int {
 		return exitTimedOut
 	case result.Cancelled:
 		return exitCancelled
+	case result.Failed:
 	}
 	switch r.ReasonCode {
 	case result.IsolationMismatch, result.NeverStarted, result.StartFailed, result.EngineLost, result.RunnerFailure:

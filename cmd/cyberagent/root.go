@@ -71,7 +71,7 @@ func usage(err error) error {
 }
 
 func newRoot(s *session) *cli.Command {
-	return &cli.Command{
+	root := &cli.Command{
 		Name:  "cyberagent",
 		Usage: "run one approved command of a coding agent, offline, in a fixed container",
 		Description: `A Run is one task of a coding agent on one git repository. Its commands run in a
@@ -98,9 +98,6 @@ The way of one command:
 		ErrWriter:                 io.Discard, // errors are printed once, by fail
 		// The library would call os.Exit inside Run for some errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
-		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error {
-			return fault.New(fault.InvalidArgument, "%s", err).Hint("see --help of this command")
-		},
 		Action: func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {
 				return unknownVerb(c)
@@ -110,6 +107,22 @@ The way of one command:
 		Commands: []*cli.Command{
 			runGroup(s), drydockGroup(s), fixtureGroup(s), configGroup(s), versionCommand(s),
 		},
+	}
+	refuseUsage(s, root, false)
+	return root
+}
+
+// refuseUsage makes every verb refuse what its parser does not understand as any
+// other bad input: the library would print help on standard output, which belongs
+// to answers. asJSON says how the verb answers by default.
+func refuseUsage(s *session, c *cli.Command, asJSON bool) {
+	asJSON = asJSON || c.Name == standardCode
+	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
+		s.begin(asJSON)
+		return fault.New(fault.InvalidArgument, "%s", err).Hint("see `%s --help`", c.FullName())
+	}
+	for _, verb := range c.Commands {
+		refuseUsage(s, verb, asJSON)
 	}
 }
 

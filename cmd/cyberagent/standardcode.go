@@ -14,8 +14,11 @@ import (
 	"cyberagent/domain/id"
 )
 
+// standardCode is the group whose verbs answer JSON by default.
+const standardCode = "standard-code"
+
 func standardCodeGroup(s *session) *cli.Command {
-	return group("standard-code", "prepare and run one approved command",
+	return group(standardCode, "prepare and run one approved command",
 		scReadiness(s), scPrepare(s), scExecute(s), scStatus(s), scCancel(s), scRecover(s))
 }
 

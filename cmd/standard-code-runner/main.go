@@ -53,7 +53,7 @@ func serve(begin time.Time, args []string) error {
 	if err != nil {
 		return err
 	}
-	out.SetWriteDeadline(time.Now().Add(reportWrite))
+	_ = out.SetWriteDeadline(time.Now().Add(reportWrite))
 	_, err = out.Write(line)
 	return err
 }

@@ -55,8 +55,8 @@ func (s *session) supervise(p *supervise.Process, w *supervise.Watcher, out *os.
 	s.verdict(w)
 	now := time.Now()
 	frames.Deadline(now.Add(flush))
-	p.Stdout.SetReadDeadline(now.Add(flush + drain))
-	p.Stderr.SetReadDeadline(now.Add(flush + drain))
+	_ = p.Stdout.SetReadDeadline(now.Add(flush + drain))
+	_ = p.Stderr.SetReadDeadline(now.Add(flush + drain))
 
 	s.report.Outcome, s.report.ExitCode = runnerproto.OutcomeExited, ended.Code
 	if ended.Signal != 0 {

@@ -5,6 +5,7 @@
 package cleantext
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -27,7 +28,7 @@ type Cleaner struct {
 
 // Clean returns what may be shown of the next bytes.
 func (c *Cleaner) Clean(p []byte) []byte {
-	in := append(c.part, p...)
+	in := slices.Concat(c.part, p)
 	c.part = nil
 	out := make([]byte, 0, len(in))
 	for len(in) > 0 {
@@ -73,6 +74,7 @@ func (c *Cleaner) step(out []byte, r rune) []byte {
 			c.st = str
 		}
 		return out
+	case text:
 	}
 	switch {
 	case r == 0x1b:

@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -37,7 +38,7 @@ func (t *Tree) list(fd int, each func(entry) error) error {
 	var st unix.Statx_t
 	for {
 		n, err := unix.Getdents(fd, buf)
-		if err == unix.ENOENT { // the directory itself was removed
+		if errors.Is(err, unix.ENOENT) { // the directory itself was removed
 			return nil
 		}
 		if err != nil {
@@ -56,7 +57,7 @@ func (t *Tree) list(fd int, each func(entry) error) error {
 				continue
 			}
 			err = t.stat(fd, name, &st)
-			if err == unix.ENOENT {
+			if errors.Is(err, unix.ENOENT) {
 				continue
 			}
 			if err != nil {

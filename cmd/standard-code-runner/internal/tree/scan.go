@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ const maxExact = 64
 func (t *Tree) Scan() (Found, error) {
 	w := &walk{t: t, acl: hasACL(t.fd), slots: make(chan struct{}, workers-1), links: map[FileID]struct{}{}, exact: map[FileID]string{}}
 	fd, err := unix.Openat(t.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err == unix.EACCES {
+	if errors.Is(err, unix.EACCES) {
 		// The root's own access was taken away; it is open already, so it can be
 		// given back when it is uid's.
 		if err = t.grantRoot(); err == nil {
