@@ -68,7 +68,7 @@ func chooseAccess(dir string) (access, error) {
 	if err != nil {
 		return a, fault.Wrap(fault.Internal, err, "cannot make a directory of the product")
 	}
-	defer os.Remove(probe)
+	defer func() { _ = os.Remove(probe) }()
 	if err := a.setDir(probe); err != nil {
 		return a, fault.Wrap(fault.Unsupported, err, "the container's user %d cannot be let into %s: no POSIX ACLs there", limits.UID, dir).
 			Hint("put the home directory on a file system with ACLs (ext4, xfs, btrfs; mounted with acl), or run as root")

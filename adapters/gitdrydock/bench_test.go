@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +113,9 @@ func BenchmarkCapture(b *testing.B) {
 func goSource(b testing.TB) string {
 	b.Helper()
 	dir := filepath.Join(b.TempDir(), "go")
-	if out, err := exec.Command("cp", "-r", filepath.Join(runtime.GOROOT(), "src"), dir).CombinedOutput(); err != nil {
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	mustDo(b, err)
+	if out, err := exec.Command("cp", "-r", filepath.Join(strings.TrimSpace(string(goroot)), "src"), dir).CombinedOutput(); err != nil {
 		b.Fatalf("cp: %v %s", err, out)
 	}
 	mustGit(b, dir, "init", "-q")
@@ -127,7 +128,7 @@ func goSource(b testing.TB) string {
 func mustBench(b testing.TB, dir string, env []string, name string, args ...string) {
 	b.Helper()
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = dir, append(env, "PATH="+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	cmd.Dir, cmd.Env = dir, slices.Concat(env, []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%s %s: %v %s", name, strings.Join(args, " "), err, out)
 	}

@@ -12,6 +12,11 @@ import (
 
 // Capture implements ports.Worktrees.
 func (d *Drydocks) Capture(ctx context.Context, p drydock.Place, parent, next id.Checkpoint) (drydock.Capture, error) {
+	c, err := d.child(ctx, p, parent, next)
+	return c, edge(err)
+}
+
+func (d *Drydocks) child(ctx context.Context, p drydock.Place, parent, next id.Checkpoint) (drydock.Capture, error) {
 	v, err := d.enter(ctx, p)
 	if err != nil {
 		return drydock.Capture{}, err
@@ -137,21 +142,21 @@ func (v visit) drift(ctx context.Context, commit oid) ([]drydock.Change, error) 
 	return out, nil
 }
 
-// Drift implements ports.Worktrees. Up to most changes are returned, sorted by
-// path.
+// Drift implements ports.Worktrees. The changes are sorted by path; one is
+// always returned when there are any.
 func (d *Drydocks) Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) ([]drydock.Change, error) {
 	v, err := d.enter(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, edge(err)
 	}
 	defer v.unlock()
 	commit, err := v.k.mustRef(v.format, c)
 	if err != nil {
-		return nil, err
+		return nil, edge(err)
 	}
 	out, err := v.drift(ctx, commit)
 	if err != nil {
-		return nil, err
+		return nil, edge(err)
 	}
-	return out[:min(len(out), max(most, 0))], nil
+	return out[:min(len(out), max(most, 1))], nil
 }

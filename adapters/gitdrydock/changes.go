@@ -2,6 +2,8 @@ package gitdrydock
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -62,6 +64,17 @@ func sortChanges(list []drydock.Change) {
 	slices.SortFunc(list, func(a, b drydock.Change) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)))
 	})
+}
+
+// edge makes a fault of what is left of other packages' errors. An ended
+// context stays what it is.
+func edge(err error) error {
+	var f *fault.Error
+	switch {
+	case err == nil, errors.As(err, &f), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return fault.Wrap(fault.Internal, err, "git or the file system failed")
 }
 
 // foreign is the answer when a creation that is resumed finds what it did not

@@ -30,7 +30,7 @@ type made struct {
 // was done before, so a repeated call goes on where a crash ended the first.
 func (d *Drydocks) Create(ctx context.Context, did id.Drydock, first id.Checkpoint, src drydock.Source) (drydock.Place, drydock.Capture, error) {
 	none := func(err error) (drydock.Place, drydock.Capture, error) {
-		return drydock.Place{}, drydock.Capture{}, err
+		return drydock.Place{}, drydock.Capture{}, edge(err)
 	}
 	v, err := d.begin(ctx, did, first, src)
 	if err != nil {
@@ -38,7 +38,8 @@ func (d *Drydocks) Create(ctx context.Context, did id.Drydock, first id.Checkpoi
 	}
 	defer v.unlock()
 	if m, err := v.k.readMade(); err == nil {
-		return v.finished(ctx, m)
+		place, capture, err := v.finished(ctx, m)
+		return place, capture, edge(err)
 	}
 	if err := checkLocal(v.k.dir); err != nil {
 		return none(fault.Wrap(fault.Unsupported, err, "no Drydock can be made there").Hint("put the home directory on a local file system"))
@@ -167,7 +168,8 @@ func (k dock) readMade() (made, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, json.Unmarshal(b, &m)
+	err = json.Unmarshal(b, &m)
+	return m, err
 }
 
 // finished answers a Create that was complete before.

@@ -3,6 +3,7 @@ package gitdrydock
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,15 +41,15 @@ func (v visit) diffTree(ctx context.Context, a, b side, read func(io.Reader) err
 func (d *Drydocks) Changes(ctx context.Context, p drydock.Place, from, to id.Checkpoint) ([]drydock.Change, error) {
 	v, err := d.find(p)
 	if err != nil {
-		return nil, err
+		return nil, edge(err)
 	}
 	a, b, err := v.pair(ctx, from, to)
 	if err != nil {
-		return nil, err
+		return nil, edge(err)
 	}
 	var out []drydock.Change
 	if err := v.diffTree(ctx, a, b, func(r io.Reader) error { return readRaw(r, &out) }, "--raw", "-z"); err != nil {
-		return nil, damaged(err)
+		return nil, edge(damaged(err))
 	}
 	diffSorted(a.dirs, b.dirs, func(path string, kind drydock.ChangeKind) {
 		out = append(out, drydock.Change{Path: show(path + "/"), Kind: kind})
@@ -63,7 +64,7 @@ func readRaw(r io.Reader, out *[]drydock.Change) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		head, err := in.ReadString(0)
-		if err == io.EOF && head == "" {
+		if errors.Is(err, io.EOF) && head == "" {
 			return nil
 		}
 		if err != nil {
@@ -88,11 +89,11 @@ func readRaw(r io.Reader, out *[]drydock.Change) error {
 func (d *Drydocks) Diff(ctx context.Context, p drydock.Place, from, to id.Checkpoint, w io.Writer) error {
 	v, err := d.find(p)
 	if err != nil {
-		return err
+		return edge(err)
 	}
 	a, b, err := v.pair(ctx, from, to)
 	if err != nil {
-		return err
+		return edge(err)
 	}
 	read := func(r io.Reader) error { _, err := io.Copy(w, r); return err }
 	if err := v.diffTree(ctx, a, b, read, patchOptions...); err != nil {

@@ -168,7 +168,8 @@ func (c *treeComparer) differs(e indexEntry) bool {
 // older than the index itself.
 func (c *treeComparer) known(st stat, e indexEntry) bool {
 	const second = int64(time.Second)
-	return uint32(st.size) == e.size && uint32(st.ino) == e.ino &&
+	low := func(n uint64) uint32 { return uint32(n) } // the index keeps 32 bits
+	return low(uint64(st.size)) == e.size && low(st.ino) == e.ino &&
 		uint32(st.mtime/second) == e.mtime && uint32(st.mtime%second) == e.mtimeNano &&
 		uint32(st.ctime/second) == e.ctime && uint32(st.ctime%second) == e.ctimeNano &&
 		st.mtime < c.stamp
@@ -185,7 +186,7 @@ func (l layout) untracked(ctx context.Context, r repository) ([]string, error) {
 			in := bufio.NewReader(r)
 			for {
 				rec, err := in.ReadString(0)
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					return nil
 				}
 				if err != nil {

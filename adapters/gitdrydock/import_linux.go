@@ -2,7 +2,6 @@ package gitdrydock
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,13 +90,20 @@ func (s *feeder) Read([]byte) (int, error) { return 0, io.EOF }
 // WriteTo writes the whole stream. Without the final "done" fast-import makes
 // no ref, so an error here leaves nothing behind.
 func (s *feeder) WriteTo(to io.Writer) (int64, error) {
-	w := bufio.NewWriterSize(to, 128<<10)
+	w := script{bufio.NewWriterSize(to, 128<<10)}
 	s.buf = make([]byte, 128<<10)
 	if s.err = s.stream(w); s.err == nil {
 		s.err = w.Flush()
 	}
 	return 0, s.err
 }
+
+// script writes fast-import's commands. bufio keeps the first error for Flush.
+type script struct{ *bufio.Writer }
+
+func (w script) printf(format string, a ...any) { _, _ = fmt.Fprintf(w, format, a...) }
+
+func (w script) raw(b []byte) { _, _ = w.Write(b) }
 
 func (s *feeder) close() {
 	if s.dir != 0 {
@@ -110,21 +116,21 @@ func (s *feeder) close() {
 // when it was made and by whom, and the same files give the same commit.
 const committer = "committer cyberagent <cyberagent@localhost> 0 +0000"
 
-func (s *feeder) stream(w *bufio.Writer) error {
+func (s *feeder) stream(w script) error {
 	msg := "checkpoint " + string(s.work.ref) + "\n"
-	fmt.Fprintf(w, "commit %s\nmark :1\n%s\ndata %d\n%s\n", checkpointRef(s.work.ref), committer, len(msg), msg)
+	w.printf("commit %s\nmark :1\n%s\ndata %d\n%s\n", checkpointRef(s.work.ref), committer, len(msg), msg)
 	if s.work.parent != "" {
-		fmt.Fprintf(w, "from %s\n", s.work.parent)
+		w.printf("from %s\n", s.work.parent)
 	}
 	if s.work.base != "" && s.work.base != s.work.next.format.emptyTree() {
-		fmt.Fprintf(w, "M 040000 %s \"tree\"\n", s.work.base)
+		w.printf("M 040000 %s \"tree\"\n", s.work.base)
 	}
 	// All deletions first: a directory may have become a file or the reverse.
 	var b []byte
 	for _, c := range s.work.changes {
 		if c.kind == drydock.Deleted && !c.dir {
 			b = append(importQuote(append(b[:0], "D "...), "tree/"+c.path), '\n')
-			w.Write(b)
+			w.raw(b)
 		}
 	}
 	for _, c := range s.work.changes {
@@ -137,18 +143,14 @@ func (s *feeder) stream(w *bufio.Writer) error {
 	if err := s.meta(w); err != nil {
 		return err
 	}
-	_, err := w.WriteString("\nget-mark :1\nls :1 \"tree\"\ndone\n")
-	return err
+	w.printf("\nget-mark :1\nls :1 \"tree\"\ndone\n")
+	return nil
 }
 
-func (s *feeder) entry(w *bufio.Writer, c change) error {
-	dataref := "inline"
+func (s *feeder) entry(w script, c change) error {
 	if c.mode == modeSubmodule {
-		dataref = c.oid.String()
-	}
-	line := fmt.Appendf(nil, "M %06o %s ", c.mode, dataref)
-	w.Write(append(importQuote(line, "tree/"+c.path), '\n'))
-	if c.mode == modeSubmodule {
+		b := fmt.Appendf(nil, "M %06o %s ", c.mode, c.oid)
+		w.raw(append(importQuote(b, "tree/"+c.path), '\n'))
 		return nil
 	}
 	dirPath, name := split(c.path)
@@ -160,40 +162,44 @@ func (s *feeder) entry(w *bufio.Writer, c change) error {
 		}
 		s.dir, s.path = fd, dirPath
 	}
-	fmt.Fprintf(w, "data %d\n", c.st.size)
+	b := importQuote(fmt.Appendf(nil, "M %06o inline ", c.mode), "tree/"+c.path)
+	w.raw(fmt.Appendf(b, "\ndata %d\n", c.st.size))
 	f := s.work.next.format
+	var got oid
 	if c.mode == modeSymlink {
 		target, err := readLink(s.dir, name, c.path, c.st)
 		if err != nil {
 			return err
 		}
-		if int64(len(target)) != c.st.size || f.blob([]byte(target)) != c.oid {
+		if int64(len(target)) != c.st.size {
 			return &errChanged{c.path}
 		}
-		w.WriteString(target)
+		w.raw([]byte(target))
+		got = f.blob([]byte(target))
 	} else {
-		got, _, err := readFile(s.dir, name, c.path, c.st, f, w, s.buf)
+		read, _, err := readFile(s.dir, name, c.path, c.st, f, w, s.buf)
 		if err != nil {
 			return err
 		}
-		if got.oid != c.oid {
-			return &errChanged{c.path}
-		}
+		got = read.oid
 	}
-	return w.WriteByte('\n')
+	if got != c.oid {
+		return &errChanged{c.path}
+	}
+	w.raw([]byte{'\n'})
+	return nil
 }
 
 // meta writes those blobs beside the tree that differ from the parent's.
-func (s *feeder) meta(w *bufio.Writer) error {
+func (s *feeder) meta(w script) error {
 	prev, next := s.work.prev, s.work.next
 	blob := func(name string, b []byte) {
 		if len(b) == 0 {
-			fmt.Fprintf(w, "D \"meta/%s\"\n", name)
+			w.printf("D \"meta/%s\"\n", name)
 			return
 		}
-		fmt.Fprintf(w, "M 100644 inline \"meta/%s\"\ndata %d\n", name, len(b))
-		w.Write(b)
-		w.WriteByte('\n')
+		w.printf("M 100644 inline \"meta/%s\"\ndata %d\n", name, len(b))
+		w.raw(append(b, '\n'))
 	}
 	if s.work.parent == "" || !slices.Equal(prev.dirs, next.dirs) {
 		blob("dirs", joinNUL(next.dirs))
@@ -211,6 +217,6 @@ func (s *feeder) meta(w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	blob("capture.json", bytes.TrimSpace(b))
+	blob("capture.json", b)
 	return nil
 }

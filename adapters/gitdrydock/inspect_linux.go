@@ -19,6 +19,11 @@ import (
 // objects is asked in a scratch repository of ours that borrows the source's:
 // there nothing is fetched, replaced or grafted.
 func (d *Drydocks) Inspect(ctx context.Context, path string) (drydock.Source, error) {
+	s, err := d.inspect(ctx, path)
+	return s, edge(err)
+}
+
+func (d *Drydocks) inspect(ctx context.Context, path string) (drydock.Source, error) {
 	l, err := d.open()
 	if err != nil {
 		return drydock.Source{}, err
@@ -43,7 +48,7 @@ func (d *Drydocks) Inspect(ctx context.Context, path string) (drydock.Source, er
 	if err != nil {
 		return drydock.Source{}, fault.Wrap(fault.Internal, err, "cannot make a directory of the product")
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	if err := makeShadow(scratch, f, filepath.Join(r.commonDir, "objects")); err != nil {
 		return drydock.Source{}, err
 	}

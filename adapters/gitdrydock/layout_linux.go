@@ -77,11 +77,28 @@ func openLayout(cfg Config) (layout, error) {
 	}
 	l := layout{home: home, git: git}
 	for _, dir := range []string{"drydocks", "locks", "mask", "scratch", "void"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
-			return layout{}, fault.Wrap(fault.ConfigInvalid, err, "cannot make a directory of the product").At("home")
+		if err := makePrivate(filepath.Join(home, dir)); err != nil {
+			return layout{}, err
 		}
 	}
 	return l, nil
+}
+
+// makePrivate makes a directory that is closed to everyone else: what is in a
+// Drydock belongs to a user that another person of this host could be.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.Wrap(fault.ConfigInvalid, err, "cannot make a directory of the product").At("home")
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fault.Wrap(fault.ConfigInvalid, err, "cannot read a directory of the product").At("home")
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return fault.New(fault.ConfigInvalid, "%s is open to others (%s)", dir, info.Mode()).At("home").
+			Hint("chmod 700 %s, if it is the product's", dir)
+	}
+	return nil
 }
 
 func (l layout) void() string { return filepath.Join(l.home, "void") }

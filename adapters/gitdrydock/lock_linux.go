@@ -2,6 +2,7 @@ package gitdrydock
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -22,12 +23,12 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	wait := time.Millisecond
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return f, nil
-		case unix.EINTR:
+		case errors.Is(err, unix.EINTR):
 			continue
-		case unix.EWOULDBLOCK:
+		case errors.Is(err, unix.EWOULDBLOCK):
 		default:
 			_ = f.Close()
 			return nil, fault.Wrap(fault.Internal, err, "cannot take a lock")

@@ -40,7 +40,7 @@ func readLeaves(r io.Reader, f format, sizes bool, each func(leaf) error) error 
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		record, err := in.ReadString(0)
-		if err == io.EOF && record == "" {
+		if errors.Is(err, io.EOF) && record == "" {
 			return nil
 		}
 		if err != nil {

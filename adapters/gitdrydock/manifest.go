@@ -121,24 +121,3 @@ func (m *manifest) totals() (entries, bytes int64) {
 	}
 	return entries + int64(len(m.dirs)) + int64(len(m.kept)), bytes
 }
-
-// find returns the entry at a path.
-func (m *manifest) find(path string) (entry, bool) {
-	dir, name := split(path)
-	f := m.folders[dir]
-	i, ok := f.find(name)
-	if !ok {
-		return entry{}, false
-	}
-	return f.entries[i], true
-}
-
-// paths returns the folders' paths, sorted.
-func (m *manifest) paths() []string {
-	all := make([]string, 0, len(m.folders))
-	for p := range m.folders {
-		all = append(all, p)
-	}
-	slices.Sort(all)
-	return all
-}

@@ -37,7 +37,7 @@ func makeMask(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when all went well
 	_, err = tmp.WriteString(isolation.MaskContent)
 	err = errors.Join(err, tmp.Chmod(isolation.MaskMode), tmp.Sync(), tmp.Close())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,10 @@ func (d *Drydocks) Free(_ context.Context, root string) (drydock.Free, error) {
 	}, nil
 }
 
+// usageWorkers overlap system calls; the owner process has other work to do
+// meanwhile.
+const usageWorkers = 4
+
 // Usage implements ports.Meter. It counts every name below the root, links and
 // nested repositories too, but enters no mount. A file with several names is
 // one inode.
@@ -45,51 +50,51 @@ func (d *Drydocks) Usage(ctx context.Context, root string) (drydock.Usage, error
 		return drydock.Usage{}, unreadable("", err)
 	}
 	defer unix.Close(fd)
-	u := usage{ctx: ctx, root: fd, seen: map[isolation.FileID]bool{}, dents: make([]byte, 32<<10)}
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		return drydock.Usage{}, unreadable("", err)
 	}
-	u.dev = statOf(&s).dev
-	u.add(&s)
-	u.stack = []string{""}
-	for len(u.stack) > 0 {
-		path := u.stack[len(u.stack)-1]
-		u.stack = u.stack[:len(u.stack)-1]
-		if err := u.dir(path); err != nil {
-			return drydock.Usage{}, err
-		}
-	}
-	return u.total, nil
+	u := &usage{pool: newPool(), root: fd, dev: statOf(&s).dev, seen: map[isolation.FileID]bool{}}
+	u.total.Bytes = u.size(&s)
+	err = u.run(ctx, usageWorkers, func(int) func(string) error {
+		w := &usageWorker{usage: u, dents: make([]byte, 32<<10)}
+		return w.dir
+	})
+	return u.total, err
 }
 
 type usage struct {
-	ctx   context.Context
-	root  int
-	dev   uint64
-	stack []string
-	seen  map[isolation.FileID]bool // inodes with several names
+	*pool
+	root int
+	dev  uint64
+
+	sum   sync.Mutex
 	total drydock.Usage
+	seen  map[isolation.FileID]bool // inodes with several names
+}
+
+// size is what an inode takes, nothing when it was counted under another name.
+func (u *usage) size(s *unix.Stat_t) int64 {
+	if s.Nlink > 1 && statOf(s).kind() != unix.S_IFDIR {
+		key := fileID(statOf(s))
+		u.sum.Lock()
+		defer u.sum.Unlock()
+		if u.seen[key] {
+			return 0
+		}
+		u.seen[key] = true
+	}
+	return max(s.Blocks*512, s.Size)
+}
+
+type usageWorker struct {
+	*usage
 	dents []byte
 	list  []dirent
 }
 
-func (u *usage) add(s *unix.Stat_t) {
-	if s.Nlink > 1 && statOf(s).kind() != unix.S_IFDIR {
-		key := fileID(statOf(s))
-		if u.seen[key] {
-			return
-		}
-		u.seen[key] = true
-	}
-	u.total.Bytes += max(s.Blocks*512, s.Size)
-}
-
-func (u *usage) dir(path string) error {
-	if err := u.ctx.Err(); err != nil {
-		return err
-	}
-	fd, err := openDeep(u.root, path)
+func (w *usageWorker) dir(path string) error {
+	fd, err := openDeep(w.root, path)
 	if vanished(err) || errors.Is(err, unix.EXDEV) {
 		return nil
 	}
@@ -97,10 +102,12 @@ func (u *usage) dir(path string) error {
 		return unreadable(path, err)
 	}
 	defer unix.Close(fd)
-	if u.list, err = readNames(fd, u.dents, u.list[:0]); err != nil {
+	if w.list, err = readNames(fd, w.dents, w.list[:0]); err != nil {
 		return unreadable(path, err)
 	}
-	for _, d := range u.list {
+	var here drydock.Usage
+	var subdirs []string
+	for _, d := range w.list {
 		var s unix.Stat_t
 		_, err := retry(func() (int, error) { return 0, unix.Fstatat(fd, d.name, &s, unix.AT_SYMLINK_NOFOLLOW) })
 		if vanished(err) {
@@ -109,12 +116,17 @@ func (u *usage) dir(path string) error {
 		if err != nil {
 			return unreadable(join(path, d.name), err)
 		}
-		u.total.Entries++
-		u.add(&s)
-		if statOf(&s).kind() == unix.S_IFDIR && statOf(&s).dev == u.dev {
-			u.stack = append(u.stack, join(path, d.name))
+		here.Entries++
+		here.Bytes += w.size(&s)
+		if statOf(&s).kind() == unix.S_IFDIR && statOf(&s).dev == w.dev {
+			subdirs = append(subdirs, join(path, d.name))
 		}
 	}
+	w.sum.Lock()
+	w.total.Bytes += here.Bytes
+	w.total.Entries += here.Entries
+	w.sum.Unlock()
+	w.push(subdirs)
 	return nil
 }
 

@@ -85,7 +85,7 @@ func openStep(root int, path string, flags int) (int, error) {
 func retry(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
-		if err != unix.EINTR && err != unix.EAGAIN {
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
 			return n, err
 		}
 	}
@@ -133,7 +133,7 @@ func writeAtomic(path string, b []byte, durable bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when all went well
 	_, err = tmp.Write(b)
 	if err == nil && durable {
 		err = tmp.Sync()

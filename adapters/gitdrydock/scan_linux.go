@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,18 +55,13 @@ func unstable(moved *errChanged) error {
 		With("path", show(moved.path)).Hint("stop what writes to the Drydock, then try again")
 }
 
-// scanner is one walk: a stack of directories that workers take from.
+// scanner is one walk of the tree.
 type scanner struct {
+	*pool
 	root   int
 	dev    uint64
 	prev   *manifest
 	mounts map[string]bool
-
-	mu    sync.Mutex
-	more  *sync.Cond
-	stack []string
-	busy  int
-	err   error
 
 	names, bytes atomic.Int64
 }
@@ -86,73 +80,16 @@ func scanOnce(ctx context.Context, tree string, prev *manifest) (*scanned, error
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{root: root, dev: top.dev, prev: prev, mounts: mounts, stack: []string{""}}
-	s.more = sync.NewCond(&s.mu)
-	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
-	defer stop()
+	s := &scanner{pool: newPool(), root: root, dev: top.dev, prev: prev, mounts: mounts}
 	workers := make([]*scanWorker, scanWorkers)
-	var wg sync.WaitGroup
-	for i := range workers {
-		w := &scanWorker{s: s}
-		workers[i] = w
-		wg.Go(w.run)
-	}
-	wg.Wait()
-	if s.err != nil {
-		return nil, s.err
+	err = s.run(ctx, scanWorkers, func(i int) func(string) error {
+		workers[i] = &scanWorker{s: s, dents: make([]byte, 32<<10)}
+		return workers[i].dir
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s.merge(workers), nil
-}
-
-func (s *scanner) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = err
-	}
-	s.more.Broadcast()
-}
-
-// push adds directories; the last added is walked first, which keeps the stack
-// short.
-func (s *scanner) push(paths []string) {
-	if len(paths) == 0 {
-		return
-	}
-	s.mu.Lock()
-	s.stack = append(s.stack, paths...)
-	s.mu.Unlock()
-	s.more.Broadcast()
-}
-
-// next takes a directory; false when the walk is over.
-func (s *scanner) next() (string, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		switch {
-		case s.err != nil:
-			return "", false
-		case len(s.stack) > 0:
-			p := s.stack[len(s.stack)-1]
-			s.stack = s.stack[:len(s.stack)-1]
-			s.busy++
-			return p, true
-		case s.busy == 0:
-			return "", false
-		}
-		s.more.Wait()
-	}
-}
-
-func (s *scanner) done() {
-	s.mu.Lock()
-	s.busy--
-	over := s.busy == 0
-	s.mu.Unlock()
-	if over {
-		s.more.Broadcast()
-	}
 }
 
 // merge joins what the workers found.

@@ -33,20 +33,6 @@ type scanWorker struct {
 	others []dirent
 }
 
-func (w *scanWorker) run() {
-	w.dents = make([]byte, 32<<10)
-	for {
-		path, ok := w.s.next()
-		if !ok {
-			return
-		}
-		if err := w.dir(path); err != nil {
-			w.s.fail(err)
-		}
-		w.s.done()
-	}
-}
-
 // dir records one directory and pushes those in it.
 func (w *scanWorker) dir(path string) error {
 	fd, err := openBeneath(w.s.root, path, openDir)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,7 +107,7 @@ func stageCommand(t testing.TB, prefix []string, o order) *exec.Cmd {
 	t.Helper()
 	raw, err := json.Marshal(o)
 	mustDo(t, err)
-	args := append(prefix, testBinary(t))
+	args := slices.Concat(prefix, []string{testBinary(t)})
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), stageEnv+"="+string(raw), "GOCOVERDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr

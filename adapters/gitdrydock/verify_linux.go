@@ -2,6 +2,7 @@ package gitdrydock
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -143,18 +144,18 @@ func (d *Drydocks) CheckWorkdir(_ context.Context, p drydock.Place, rel string) 
 	}
 	defer unix.Close(root)
 	fd, err := openBeneath(root, rel, openDir)
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return unix.Close(fd)
-	case unix.ENOENT:
+	case errors.Is(err, unix.ENOENT):
 		return bad("%s does not exist", show(rel))
-	case unix.ENOTDIR:
+	case errors.Is(err, unix.ENOTDIR):
 		return bad("%s is not a directory", show(rel))
-	case unix.ELOOP:
+	case errors.Is(err, unix.ELOOP):
 		return bad("%s leads through a link", show(rel))
-	case unix.EXDEV:
+	case errors.Is(err, unix.EXDEV):
 		return bad("%s leads out of the Drydock", show(rel))
-	case unix.EACCES:
+	case errors.Is(err, unix.EACCES):
 		return unreadable(rel, err)
 	}
 	return bad("%s cannot be opened: %v", show(rel), err)

@@ -36,7 +36,8 @@ func (k dock) readIntent() (intent, error) {
 	if err != nil {
 		return in, err
 	}
-	return in, json.Unmarshal(b, &in)
+	err = json.Unmarshal(b, &in)
+	return in, err
 }
 
 // visit is one locked, verified piece of work on one Drydock.

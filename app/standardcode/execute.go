@@ -225,7 +225,7 @@ func (s *Service) idle(ctx context.Context, rid id.Run) error {
 }
 
 // outerDeadline is when the host ends what the runner's own clock did not: the
-// Command's time, two graces, and what create, start and a last scan may take.
+// Command's time, the runner's grace, and what a start and a last scan may take.
 func outerDeadline(c command.Command) time.Duration {
-	return c.Timeout() + 2*limits.StopGrace + limits.EngineProbeCall
+	return c.Timeout() + limits.StopGrace + limits.LeaseMargin
 }

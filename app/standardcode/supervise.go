@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/lifecycle"
 	"cyberagent/domain/limits"
 	"cyberagent/domain/result"
@@ -87,55 +88,70 @@ func (a *attempt) supervise(ctx context.Context, w *watching, lost <-chan struct
 			return result.Evidence{}, leaseLost(a.adm.ID)
 		case <-ctx.Done():
 			a.recordInterrupt(ctx)
-			return a.end(ctx, w, result.CancelledReason, true), nil
+			return a.end(ctx, w, result.CancelledReason, true)
 		case reason := <-breach:
-			return a.end(ctx, w, reason, false), nil
+			return a.end(ctx, w, reason, false)
 		case <-deadline.C:
-			return a.end(ctx, w, result.Timeout, true), nil
+			return a.end(ctx, w, result.Timeout, true)
 		case <-tick.C:
 			stop, err := a.authority(ctx)
 			if err != nil && ctx.Err() == nil {
 				a.details["authority"] = err.Error()
-				return a.end(ctx, w, result.AuthorityDrift, true), nil
+				return a.end(ctx, w, result.AuthorityDrift, true)
 			}
 			if stop != "" {
-				return a.end(ctx, w, stop, true), nil
+				return a.end(ctx, w, stop, true)
 			}
 		}
 	}
 }
 
 // end stops the container: TERM first where a report is wanted, then KILL. It
-// waits for the end within bounds that do not depend on the engine.
-func (a *attempt) end(ctx context.Context, w *watching, why result.Reason, gently bool) result.Evidence {
+// waits within bounds that an engine that hangs cannot stretch (pitfall F6), and
+// touches nothing when the lease is gone.
+func (a *attempt) end(ctx context.Context, w *watching, why result.Reason, gently bool) (result.Evidence, error) {
 	a.say("stopping: " + string(why))
-	if gently {
-		a.signal(ctx, "stop", a.engine.Stop)
+	type try struct {
+		what string
+		send func(context.Context, ports.ContainerID) error
+		wait time.Duration
+	}
+	tries := []try{
+		{"stop", a.engine.Stop, limits.StopGrace + time.Second},
+		{"kill", a.engine.Kill, limits.StopGrace},
+	}
+	if !gently {
+		tries = tries[1:]
+	}
+	for _, t := range tries {
+		if err := a.own(); err != nil {
+			_ = w.close()
+			return result.Evidence{}, err
+		}
+		err := a.signal(ctx, t.what, t.send)
+		if is(err, fault.EngineTimeout) {
+			break
+		}
 		select {
 		case x := <-w.exit:
-			return a.collect(w, x, why)
-		case <-time.After(limits.StopGrace + time.Second):
+			return a.collect(w, x, why), nil
+		case <-time.After(t.wait):
 		}
 	}
-	a.signal(ctx, "kill", a.engine.Kill)
-	select {
-	case x := <-w.exit:
-		return a.collect(w, x, why)
-	case <-time.After(limits.StopGrace):
-		_ = w.close()
-		a.hung = true
-		return result.Evidence{HostStop: why, EngineLost: true}
-	}
+	_ = w.close()
+	a.hung = true
+	return result.Evidence{HostStop: why, EngineLost: true}, nil
 }
 
-// signal asks the engine within a bound that a hung engine cannot stretch
-// (pitfall F6).
-func (a *attempt) signal(ctx context.Context, what string, send func(context.Context, ports.ContainerID) error) {
+// signal asks the engine within one grace.
+func (a *attempt) signal(ctx context.Context, what string, send func(context.Context, ports.ContainerID) error) error {
 	call, cancel := detached(ctx, limits.StopGrace)
 	defer cancel()
-	if err := send(call, a.container); err != nil {
+	err := send(call, a.container)
+	if err != nil {
 		a.details[what] = err.Error()
 	}
+	return err
 }
 
 // drainTime is how long the end of the streams may lag behind the end of the
