@@ -155,6 +155,29 @@ func TestEngine_AttachFaults(t *testing.T) {
 			t.Error("an end that was no end")
 		}
 	})
+	t.Run("Kill lets go of output that nobody reads", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t)
+		drained := make(chan struct{})
+		f.on(post, upgrade(func(c net.Conn) {
+			for range 4 << 10 {
+				if _, err := c.Write(frame(1, strings.Repeat("x", 1000), 1000)); err != nil {
+					return
+				}
+			}
+			close(drained)
+			_ = c.Close()
+		}))
+		f.on("POST "+pathOf+"/kill", func(w http.ResponseWriter, r *http.Request) { <-drained; refuse(204, "")(w, r) })
+		out, err := f.Attach(t.Context(), fakeID)
+		must(t, err)
+		_, err = io.CopyN(io.Discard, out.Stdout, 100)
+		must(t, err)
+		soon(t, 20*time.Second, "Kill", func() { must(t, f.Kill(t.Context(), fakeID)) })
+		if _, err := io.Copy(io.Discard, out.Stdout); err == nil {
+			t.Error("the reader is not told that output was let go")
+		}
+	})
 	t.Run("refusals are explained", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
@@ -209,9 +232,7 @@ func TestAttach_ReaderStops(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
-		if _, err := io.Copy(io.Discard, out.Stdout); err == nil {
-			t.Error("the reader is not told that output was let go")
-		}
+		must(t, out.Close())
 		must(t, j.Remove(t.Context(), j.id, j.owner))
 	})
 	t.Run("Remove", func(t *testing.T) {

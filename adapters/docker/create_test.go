@@ -127,7 +127,7 @@ func TestCreate_ReadsBack(t *testing.T) {
 		if *update && stdin == isolation.StdinPipe {
 			_, raw, err := j.inspect(t.Context(), string(j.id))
 			must(t, err)
-			record(t, raw, j.spec)
+			record(t, j.negotiated.Load().ClientVersion(), raw, j.spec)
 		}
 	}
 }

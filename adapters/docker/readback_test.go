@@ -17,9 +17,11 @@ import (
 
 func TestProperties_OfARealReport(t *testing.T) {
 	spec := goldenSpec(t, isolation.StdinPipe)
-	in, raw := recorded(t)
-	if diffs := isolation.Compare(spec, properties(in, raw)); len(diffs) > 0 {
-		t.Errorf("%+v", diffs)
+	for _, version := range recordings(t) {
+		in, raw := recorded(t, version)
+		if diffs := isolation.Compare(spec, properties(in, raw)); len(diffs) > 0 {
+			t.Errorf("API %s: %+v", version, diffs)
+		}
 	}
 }
 
@@ -33,7 +35,7 @@ func TestProperties_OverlookNoField(t *testing.T) {
 		"Config.":     func(in *container.InspectResponse) reflect.Value { return reflect.ValueOf(in.Config).Elem() },
 		"HostConfig.": func(in *container.InspectResponse) reflect.Value { return reflect.ValueOf(in.HostConfig).Elem() },
 	} {
-		blank, _ := recorded(t)
+		blank, _ := recorded(t, oldestAPI)
 		for _, f := range fields(at(&blank).Type()) {
 			name := prefix + jsonName(f)
 			seen[name] = true
@@ -43,7 +45,7 @@ func TestProperties_OverlookNoField(t *testing.T) {
 			if name == "HostConfig" || name == "State" {
 				continue
 			}
-			in, raw := recorded(t)
+			in, raw := recorded(t, oldestAPI)
 			alter(at(&in).FieldByIndex(f.Index))
 			noticed := len(isolation.Compare(spec, properties(in, raw))) > 0
 			if noticed != (ignored[name] == "") {
@@ -71,9 +73,9 @@ func TestProperties_OverlookNoMountOption(t *testing.T) {
 		"asked option": func(in *container.InspectResponse) any { return in.HostConfig.Mounts[0].BindOptions },
 	}
 	for where, get := range at {
-		in, _ := recorded(t)
+		in, _ := recorded(t, oldestAPI)
 		for _, f := range fields(reflect.TypeOf(get(&in)).Elem()) {
-			in, raw := recorded(t)
+			in, raw := recorded(t, oldestAPI)
 			alter(reflect.ValueOf(get(&in)).Elem().FieldByIndex(f.Index))
 			if len(isolation.Compare(spec, properties(in, raw))) == 0 {
 				t.Errorf("%s%s altered: not noticed", where, f.Name)
@@ -176,7 +178,7 @@ func TestProperties_Table(t *testing.T) {
 		"another process inside": {func(in *container.InspectResponse) { in.ExecIDs = []string{"x"} }, "extra"},
 		"no configuration":       {func(in *container.InspectResponse) { in.Config = nil }, "extra"},
 	} {
-		in, raw := recorded(t)
+		in, raw := recorded(t, oldestAPI)
 		c.change(&in)
 		var got []string
 		for _, d := range isolation.Compare(goldenSpec(t, isolation.StdinPipe), properties(in, raw)) {
@@ -189,7 +191,7 @@ func TestProperties_Table(t *testing.T) {
 }
 
 func TestProperties_UnknownFields(t *testing.T) {
-	in, raw := recorded(t)
+	in, raw := recorded(t, oldestAPI)
 	var all map[string]any
 	must(t, json.Unmarshal(raw, &all))
 	for at, more := range map[string]map[string]any{

@@ -24,13 +24,13 @@ type baseTree struct {
 // survey lists a commit in a repository of ours and refuses, naming the path,
 // what cannot be written safely or is not there (source_unsupported).
 func (l layout) survey(ctx context.Context, gitDir string, f format, commit string) (*baseTree, error) {
-	bad := func(format string, a ...any) error {
+	bad := func(format string, a ...any) *fault.Error {
 		return fault.New(fault.SourceUnsupported, format, a...).At("source")
 	}
 	out, err := l.run(ctx, gitCall{gitDir: gitDir, args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
 	if err != nil {
-		return nil, fault.Wrap(fault.SourceUnsupported, err, "the source's commit %s cannot be read", commit).At("source").
-			Hint("check the repository with git fsck; a partial clone must be made whole first")
+		return nil, because(err, bad("the source's commit %s cannot be read", commit).
+			Hint("check the repository with git fsck; a partial clone must be made whole first"))
 	}
 	b := &baseTree{}
 	if b.tree, err = f.parse(strings.TrimSpace(string(out))); err != nil {
@@ -48,18 +48,15 @@ func (l layout) survey(ctx context.Context, gitDir string, f format, commit stri
 		seen[x.path] = x.mode == modeTree
 		return b.add(x, bad)
 	})
-	switch {
-	case fault.CodeOf(err) == fault.SourceUnsupported:
-		return nil, err
-	case err != nil:
-		return nil, fault.Wrap(fault.SourceUnsupported, err, "the source's commit %s cannot be read whole", commit).At("source").
-			Hint("check the repository with git fsck; a partial clone must be made whole first")
+	if err != nil {
+		return nil, because(err, bad("the source's commit %s cannot be read whole", commit).
+			Hint("check the repository with git fsck; a partial clone must be made whole first"))
 	}
 	return b, nil
 }
 
 // add sorts a leaf into its list and holds the product's limits.
-func (b *baseTree) add(x leaf, bad func(string, ...any) error) error {
+func (b *baseTree) add(x leaf, bad func(string, ...any) *fault.Error) error {
 	switch x.mode {
 	case modeTree:
 		b.dirs = append(b.dirs, x)
@@ -73,6 +70,8 @@ func (b *baseTree) add(x leaf, bad func(string, ...any) error) error {
 		return bad("the source lacks the content of %s: it is a partial clone or damaged", show(x.path))
 	case x.size > limits.CheckpointOneMax:
 		return bad("the source has %s of %d bytes (the limit is %d)", show(x.path), x.size, limits.CheckpointOneMax)
+	case x.mode == modeSymlink && isGitmodules(x.path[strings.LastIndexByte(x.path, '/')+1:]):
+		return bad("the source has %s as a link, which git itself refuses to check out", show(x.path))
 	case x.mode == modeSymlink && (x.size > 4095 || x.size == 0):
 		return bad("the source has a link %s of %d bytes", show(x.path), x.size)
 	}
@@ -130,7 +129,7 @@ func (l layout) storeTrees(ctx context.Context, k dock, b *baseTree) error {
 		args: []string{"pack-objects", "-q", "--threads=1", "--end-of-options", filepath.Join(k.store(), "pack", "pack")},
 	})
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "the base commit's trees cannot be copied")
+		return because(err, fault.New(fault.Internal, "the base commit's trees cannot be copied"))
 	}
 	return nil
 }

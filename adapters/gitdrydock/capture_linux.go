@@ -82,7 +82,7 @@ func (v visit) captureOnce(ctx context.Context, w captureWork, prev *manifest) (
 		return drydock.Capture{}, err
 	}
 	r := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256, Changed: counts(res.changes)}
-	r.Entries, r.Bytes = res.next.totals()
+	r.Files, r.Entries, r.Bytes = res.next.totals()
 	if err := v.at("captured"); err != nil {
 		return drydock.Capture{}, err
 	}
@@ -104,7 +104,7 @@ func (v visit) captureOnce(ctx context.Context, w captureWork, prev *manifest) (
 // replay answers a repeated Capture: what was recorded, as long as the files
 // are still those.
 func (v visit) replay(ctx context.Context, parent, next id.Checkpoint, done oid) (drydock.Capture, error) {
-	r, c, err := v.l.recorded(ctx, v.k, v.format, done)
+	c, err := v.l.checkpoints(ctx, v.k, v.format, done)
 	if err != nil {
 		return drydock.Capture{}, err
 	}
@@ -112,11 +112,11 @@ func (v visit) replay(ctx context.Context, parent, next id.Checkpoint, done oid)
 	if err != nil {
 		return drydock.Capture{}, err
 	}
-	if len(changes) > 0 || r.Parent != parent {
+	if len(changes) > 0 || c[0].Parent != parent {
 		return drydock.Capture{}, fault.New(fault.OperationConflict, "Checkpoint %s already records other files", next).
 			With("checkpoint", string(next)).Hint("make a new checkpoint")
 	}
-	return c, nil
+	return c[0].capture(), nil
 }
 
 // drift walks the tree and compares it with a commit. An excluded entry that

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
@@ -69,12 +70,25 @@ func sortChanges(list []drydock.Change) {
 // edge makes a fault of what is left of other packages' errors. An ended
 // context stays what it is.
 func edge(err error) error {
-	var f *fault.Error
 	switch {
-	case err == nil, errors.As(err, &f), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC) && fault.CodeOf(err) == fault.Internal:
+		return fault.Wrap(fault.DiskFull, err, "the disk is full").Hint("free some disk space, then repeat")
+	}
+	return because(err, fault.New(fault.Internal, "git or the file system failed"))
+}
+
+// because says what a failure means, unless the failure says so itself: it is a
+// fault already, or no more than the end of a context.
+func because(err error, f *fault.Error) error {
+	var inner *fault.Error
+	if errors.As(err, &inner) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fault.Wrap(fault.Internal, err, "git or the file system failed")
+	c := *f
+	c.Err = err
+	return &c
 }
 
 // foreign is the answer when a creation that is resumed finds what it did not

@@ -5,6 +5,7 @@ package gitdrydock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
@@ -250,4 +253,70 @@ func TestDrydocks_CaptureFinishesAfterACrashAtEveryStep(t *testing.T) {
 			checkSame(t, snapshot(t, y.place.Root), readBack(t, y, c.Commit))
 		})
 	}
+}
+
+// fullStage runs in a mount namespace of its own, with a small file system as
+// the product's home.
+func fullStage(ctx context.Context, d *Drydocks, o order) (answer, error) {
+	if err := os.MkdirAll(o.Home, 0o700); err != nil {
+		return answer{}, err
+	}
+	if err := unix.Mount("tmpfs", o.Home, "tmpfs", 0, "size=32m,mode=0700"); err != nil {
+		return answer{}, err
+	}
+	src, err := d.Inspect(ctx, o.Source)
+	if err != nil {
+		return answer{}, err
+	}
+	place, _, err := d.Create(ctx, drydockID(1), checkpointID(1), src)
+	if err != nil {
+		return answer{}, err
+	}
+	random := make([]byte, 3<<20)
+	for i := range random {
+		random[i] = byte(rand.Uint32())
+	}
+	if err := os.WriteFile(filepath.Join(place.Root, "new"), random, 0o644); err != nil {
+		return answer{}, err
+	}
+	filler := filepath.Join(o.Home, "filler")
+	if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		return answer{}, fmt.Errorf("the file system is not full: %w", err)
+	}
+	if _, err := d.Capture(ctx, place, checkpointID(1), checkpointID(2)); fault.CodeOf(err) != fault.DiskFull {
+		return answer{}, fmt.Errorf("Capture on a full disk: %w", err)
+	}
+	if _, err := d.Drift(ctx, place, checkpointID(1), 1); err != nil {
+		return answer{}, fmt.Errorf("Drift on a full disk: %w", err)
+	}
+	if _, _, err := d.Create(ctx, drydockID(2), checkpointID(1), src); fault.CodeOf(err) != fault.DiskFull {
+		return answer{}, fmt.Errorf("Create on a full disk: %w", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		return answer{}, err
+	}
+	if _, _, err := d.Create(ctx, drydockID(2), checkpointID(1), src); err != nil {
+		return answer{}, fmt.Errorf("Create with room again: %w", err)
+	}
+	c, err := d.Capture(ctx, place, checkpointID(1), checkpointID(2))
+	return answer{Capture: c}, err
+}
+
+func TestDrydocks_AFullDiskLosesNothing(t *testing.T) {
+	t.Parallel()
+	o := order{Stage: "full", Home: filepath.Join(t.TempDir(), "home"), Source: mustRepo(t, someFiles)}
+	a := runStage(t, ownMounts(t), o)
+	if a.Error != "" || a.Capture.Changed != (drydock.Counts{Added: 1}) {
+		t.Fatalf("%s %s %+v", a.Error, a.Message, a.Capture)
+	}
+}
+
+// ownMounts is the prefix that runs a program in a mount namespace of its own.
+func ownMounts(t testing.TB) []string {
+	t.Helper()
+	unshare, err := exec.LookPath("unshare")
+	if err != nil || os.Geteuid() != 0 {
+		t.Fatal("this test mounts in a namespace of its own: install util-linux, run as root")
+	}
+	return []string{unshare, "--mount", "--propagation", "private", "--"}
 }

@@ -181,8 +181,11 @@ func (v visit) finished(ctx context.Context, m made) (drydock.Place, drydock.Cap
 	if err != nil {
 		return drydock.Place{}, drydock.Capture{}, err
 	}
-	_, c, err := v.l.recorded(ctx, v.k, v.format, commit)
-	return m.Place, c, err
+	c, err := v.l.checkpoints(ctx, v.k, v.format, commit)
+	if err != nil {
+		return drydock.Place{}, drydock.Capture{}, err
+	}
+	return m.Place, c[0].capture(), nil
 }
 
 // firstCapture reads back every file that was written: the first Checkpoint is

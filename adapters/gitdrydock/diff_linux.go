@@ -108,29 +108,27 @@ type side struct {
 	dirs []string
 }
 
+// pair reads both sides; an empty from is the base commit.
 func (v visit) pair(ctx context.Context, from, to id.Checkpoint) (a, b side, err error) {
-	if a, err = v.side(ctx, from); err == nil {
-		b, err = v.side(ctx, to)
+	var commits []oid
+	for _, c := range []id.Checkpoint{to, from} {
+		if c == "" && len(commits) > 0 {
+			break
+		}
+		commit, err := v.k.mustRef(v.format, c)
+		if err != nil {
+			return a, b, err
+		}
+		commits = append(commits, commit)
 	}
-	return a, b, err
-}
-
-func (v visit) side(ctx context.Context, c id.Checkpoint) (side, error) {
-	if c == "" {
-		tree, err := v.format.parse(v.headTree)
-		return side{tree: tree}, err
-	}
-	commit, err := v.k.mustRef(v.format, c)
+	list, err := v.l.checkpoints(ctx, v.k, v.format, commits...)
 	if err != nil {
-		return side{}, err
+		return a, b, err
 	}
-	tree, err := v.l.subtree(ctx, v.k, v.format, commit)
-	if err != nil {
-		return side{}, err
+	b = side{list[0].tree, list[0].dirs}
+	if from == "" {
+		a.tree, err = v.format.parse(v.headTree)
+		return a, b, err
 	}
-	dirs, err := v.l.readObjects(ctx, v.k.shadow, []string{commit.String() + ":meta/dirs"})
-	if err != nil {
-		return side{}, damaged(err)
-	}
-	return side{tree: tree, dirs: splitNUL(dirs[0])}, nil
+	return side{list[1].tree, list[1].dirs}, b, nil
 }

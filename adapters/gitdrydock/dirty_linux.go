@@ -46,11 +46,11 @@ func (l layout) dirty(ctx context.Context, r repository, f format, base *baseTre
 	if err != nil {
 		notices = append(notices, "the source's working tree could not be compared with its commit")
 	}
-	untracked, err := l.untracked(ctx, r)
+	untracked, count, err := l.untracked(ctx, r)
 	if err != nil {
 		notices = append(notices, "the source's untracked files could not be listed")
 	}
-	d := drydock.Dirty{Modified: len(modified), Untracked: len(untracked), Paths: []string{}}
+	d := drydock.Dirty{Modified: len(modified), Untracked: count, Paths: []string{}}
 	for _, p := range slices.Concat(modified, untracked) {
 		if len(d.Paths) == dirtyPaths {
 			break
@@ -175,11 +175,11 @@ func (c *treeComparer) known(st stat, e indexEntry) bool {
 		st.mtime < c.stamp
 }
 
-// untracked lists files that git does not know and does not ignore. ls-files
-// reads names and ignore rules only: it converts nothing and starts nothing.
-func (l layout) untracked(ctx context.Context, r repository) ([]string, error) {
-	var out []string
-	_, err := l.run(ctx, gitCall{
+// untracked counts files that git does not know and does not ignore, and returns
+// the first of them by name. ls-files reads names and ignore rules only: it
+// converts nothing and starts nothing.
+func (l layout) untracked(ctx context.Context, r repository) (first []string, count int, err error) {
+	_, err = l.run(ctx, gitCall{
 		gitDir: r.gitDir, workTree: r.topLevel, timeout: untrackedDeadline,
 		args: []string{"ls-files", "--others", "--exclude-standard", "-z", "--full-name"},
 		stdout: func(r io.Reader) error {
@@ -192,10 +192,11 @@ func (l layout) untracked(ctx context.Context, r repository) ([]string, error) {
 				if err != nil {
 					return err
 				}
-				out = append(out, strings.TrimSuffix(rec, "\x00"))
+				if count++; len(first) < dirtyPaths {
+					first = append(first, strings.TrimSuffix(rec, "\x00"))
+				}
 			}
 		},
 	})
-	slices.Sort(out)
-	return out, err
+	return first, count, err
 }

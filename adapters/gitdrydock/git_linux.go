@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/sys/unix"
+
 	"cyberagent/domain/fault"
 )
 
@@ -20,6 +22,10 @@ import (
 // and there for what a strange repository can do: a FIFO where git expects a
 // file blocks it for ever.
 const gitDeadline = 5 * time.Minute
+
+// quickDeadline is for questions about the source that read a few files of its
+// git directory, whatever its size.
+const quickDeadline = 20 * time.Second
 
 // gitCall is one git command.
 type gitCall struct {
@@ -175,11 +181,25 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(waitErr, &exit):
-		return nil, &gitError{command: c.args[0], exit: exit.ExitCode(), stderr: stderr.line()}
+		err := &gitError{command: c.args[0], exit: exit.ExitCode(), stderr: stderr.line()}
+		if full(l.home) {
+			return nil, fault.Wrap(fault.DiskFull, err, "the disk is full").Hint("free some disk space, then repeat")
+		}
+		return nil, err
 	case waitErr != nil:
 		return nil, fault.Wrap(fault.Internal, waitErr, "git %s failed", c.args[0])
 	}
 	return out.Bytes(), nil
+}
+
+// full says that a file system has no room to speak of. git does not tell one
+// failure from another.
+func full(path string) bool {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return false
+	}
+	return int64(s.Bavail)*s.Bsize < 1<<20 || s.Files > 0 && s.Ffree == 0
 }
 
 // bounded keeps the first bytes that are written to it and takes the rest.

@@ -5,6 +5,7 @@ package gitdrydock
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,13 +43,15 @@ func TestDrydocks_HostileTrees(t *testing.T) {
 		{"ABareLayoutIsPlainFiles", func(t *testing.T, y *dockyard) {
 			mustWrite(t, y.path("bare"), map[string]string{"HEAD": "ref: x\n", "config": "[core]\n\tbare = true\n", "objects/x": "", "refs/x": ""})
 		}, drydock.Counts{Added: 4}, []string{"A bare/HEAD", "A bare/config", "A bare/objects/x", "A bare/refs/x"}, nil},
-		{"FIFOsSocketsAndDevicesAreListed", func(t *testing.T, y *dockyard) {
+		{"WhatGitCannotRepresentIsListed", func(t *testing.T, y *dockyard) {
 			mustDo(t, unix.Mkfifo(y.path("fifo"), 0o666))
 			mustDo(t, unix.Mknod(y.path("null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 			mustDo(t, unix.Mknod(y.path("sock"), unix.S_IFSOCK|0o666, 0))
 			mustDo(t, os.Remove(y.path("z")))
 			mustDo(t, unix.Mkfifo(y.path("z"), 0o666))
+			mustDo(t, os.Symlink("README.md", y.path("a/.GitModules")))
 		}, drydock.Counts{Deleted: 1}, []string{"D z"}, []drydock.Excluded{
+			{Path: "a/.GitModules", Reason: "gitmodules_link"},
 			{Path: "fifo", Reason: "fifo"}, {Path: "null", Reason: "device"}, {Path: "sock", Reason: "socket"}, {Path: "z", Reason: "fifo"},
 		}},
 		{"ADirectorySwappedForALinkIsALink", func(t *testing.T, y *dockyard) {
@@ -139,6 +142,7 @@ func TestDrydocks_HostileTrees(t *testing.T) {
 			if !slices.Equal(drifted, all) {
 				t.Errorf("Drift was %q, want %q", drifted, all)
 			}
+			delete(want, "a/.GitModules")
 			checkSame(t, want, readBack(t, y, c.Commit))
 			if d := y.drift(); len(d) > 0 {
 				t.Errorf("after the Checkpoint: %q", d)
@@ -204,27 +208,79 @@ func deepTree(t *testing.T, root string, levels, size int) {
 func TestDrydocks_AFileThatNeverRestsIsNamed(t *testing.T) {
 	t.Parallel()
 	y := mustDock(t, mustRepo(t, someFiles))
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				_ = os.WriteFile(y.path("restless"), bytes.Repeat([]byte{byte(i)}, 1<<20), 0o644)
-			}
-		}
-	}()
-	time.Sleep(20 * time.Millisecond)
-	_, err := y.tryCapture()
-	close(stop)
-	<-done
-	f := fault.From(err)
-	if f == nil || f.Code != fault.RecoveryRequired || f.Details["path"] != "restless" {
-		t.Fatalf("Capture beside a writer: %v", err)
+	turns := 0
+	restless := func(step string) error {
+		turns++
+		return os.WriteFile(y.path("restless"), bytes.Repeat([]byte{byte(turns)}, 1000), 0o644)
 	}
-	y.capture() // at rest it works
+	mustDo(t, restless(""))
+	y.d.reached = restless // between the walk and the commit, each time
+	_, err := y.tryCapture()
+	f := fault.From(err)
+	if f == nil || f.Code != fault.RecoveryRequired || f.Details["path"] != "restless" || turns < 3 {
+		t.Fatalf("Capture beside a writer, %d turns: %v", turns, err)
+	}
+	y.d.reached = nil
+	if c := y.capture(); c.Changed.Added != 1 { // at rest it works
+		t.Errorf("Changed is %+v", c.Changed)
+	}
+}
+
+func TestReadFile_SeesEveryChangeWhileItReads(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		during func(path string) error
+	}{
+		{"Longer", func(p string) error { return os.Truncate(p, 400_000) }},
+		{"Shorter", func(p string) error { return os.Truncate(p, 10) }},
+		{"OtherBytes", func(p string) error {
+			f, err := os.OpenFile(p, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write([]byte("x"))
+			return errors.Join(err, f.Close())
+		}},
+		{"AnotherMode", func(p string) error { return os.Chmod(p, 0o700) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "file")
+			mustDo(t, os.WriteFile(path, make([]byte, 300_000), 0o600))
+			time.Sleep(20 * time.Millisecond) // a change has another time stamp
+			fd, err := unix.Open(dir, unix.O_RDONLY, 0)
+			mustDo(t, err)
+			defer unix.Close(fd)
+			st, err := lstatAt(fd, "file")
+			mustDo(t, err)
+			buf := make([]byte, 64<<10)
+			if _, _, err := readFile(fd, "file", "file", st, formatSHA1, nil, buf); err != nil {
+				t.Fatalf("at rest: %v", err)
+			}
+			once := meddler(func() error { return tt.during(path) })
+			var moved *errChanged
+			if _, _, err := readFile(fd, "file", "file", st, formatSHA1, &once, buf); !errors.As(err, &moved) {
+				t.Errorf("meddled with: %v", err)
+			}
+			if _, _, err := readFile(fd, "file", "file", st, formatSHA1, nil, buf); !errors.As(err, &moved) {
+				t.Errorf("changed since its stat: %v", err)
+			}
+		})
+	}
+}
+
+// meddler changes the file that is being read, at the first bytes of it.
+type meddler func() error
+
+func (m *meddler) Write(p []byte) (int, error) {
+	if f := *m; f != nil {
+		*m = nil
+		return len(p), f()
+	}
+	return len(p), nil
 }
 
 func TestDrydocks_ASubmoduleThatIsFilledBecomesFiles(t *testing.T) {
@@ -312,6 +368,41 @@ func TestDrydocks_CapturesOfOneDrydockAreSerialised(t *testing.T) {
 	}
 }
 
+func TestDrydocks_DriftIsNeverSilent(t *testing.T) {
+	t.Parallel()
+	y := mustDock(t, mustRepo(t, someFiles))
+	mustWrite(t, y.place.Root, map[string]string{"a/new": "1", "new": "2"})
+	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2, 9: 2} {
+		list, err := y.d.Drift(context.Background(), y.place, y.last, most)
+		if err != nil || len(list) != want {
+			t.Errorf("at most %d: %v, %v", most, list, err)
+		}
+	}
+}
+
+func TestDrydocks_AnEndedContextIsNoVerdictOnTheDrydock(t *testing.T) {
+	t.Parallel()
+	y := mustDock(t, mustRepo(t, someFiles))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	mustDo(t, os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache")))
+	_, inspect := y.d.Inspect(ctx, y.src.TopLevel)
+	_, drift := y.d.Drift(ctx, y.place, y.last, 1)
+	_, capture := y.d.Capture(ctx, y.place, y.last, checkpointID(2))
+	_, changes := y.d.Changes(ctx, y.place, "", y.last)
+	diff := y.d.Diff(ctx, y.place, "", y.last, &bytes.Buffer{})
+	_, usage := y.d.Usage(ctx, y.place.Root)
+	_, _, create := y.d.Create(ctx, drydockID(2), checkpointID(2), y.src)
+	for verb, err := range map[string]error{
+		"Inspect": inspect, "Drift": drift, "Capture": capture, "Changes": changes, "Diff": diff, "Usage": usage, "Create": create,
+	} {
+		if code := fault.CodeOf(err); !errors.Is(err, context.Canceled) || code != fault.Internal && code != fault.InProgress {
+			t.Errorf("%s: %s %v", verb, code, err)
+		}
+	}
+	y.capture() // nothing was broken
+}
+
 func TestDrydocks_ALockedDrydockAnswersInTime(t *testing.T) {
 	t.Parallel()
 	y := mustDock(t, mustRepo(t, someFiles))
@@ -371,4 +462,33 @@ func TestDrydocks_CheckpointsOutliveTheSourcesGarbageCollection(t *testing.T) {
 	mustGit(t, dir, "gc", "-q", "--prune=now")
 	checkSame(t, snapshot(t, y.place.Root), readBack(t, y, c.Commit))
 	mustGit(t, y.place.Shadow, "fsck", "--strict", "--no-dangling")
+}
+
+func TestDrydocks_ADamagedShadowRepositoryIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	y := mustDock(t, mustRepo(t, someFiles))
+	mustWrite(t, y.place.Root, map[string]string{"a/new": "1"})
+	y.capture()
+	mustDo(t, os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache")))
+	loose, err := filepath.Glob(filepath.Join(y.place.Shadow, "store", "??", "*"))
+	mustDo(t, err)
+	if len(loose) == 0 {
+		t.Fatal("the Checkpoints have no objects of their own")
+	}
+	for _, object := range loose {
+		hidden := object + ".hidden"
+		mustDo(t, os.Rename(object, hidden))
+		list, err := y.d.Drift(context.Background(), y.place, y.last, 9)
+		_, changesErr := y.d.Changes(context.Background(), y.place, y.last, y.last)
+		mustDo(t, os.Rename(hidden, object))
+		for _, err := range []error{err, changesErr} {
+			if err != nil && fault.CodeOf(err) != fault.RecoveryRequired {
+				t.Errorf("without %s: %v", filepath.Base(object), err)
+			}
+		}
+		if err == nil && len(list) > 0 {
+			t.Errorf("without %s the files seem to have changed: %v", filepath.Base(object), list)
+		}
+		_ = os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache"))
+	}
 }

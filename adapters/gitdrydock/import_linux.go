@@ -48,11 +48,7 @@ func (l layout) commit(ctx context.Context, k dock, w commitWork) (commit, tree 
 		return "", "", feed.err
 	}
 	if err != nil {
-		var ge *gitError
-		if errors.As(err, &ge) && strings.Contains(ge.stderr, "No space left") {
-			return "", "", fault.Wrap(fault.DiskFull, err, "the Checkpoint could not be written").Hint("free some disk space")
-		}
-		return "", "", fault.Wrap(fault.Internal, err, "the Checkpoint could not be written")
+		return "", "", because(err, fault.New(fault.Internal, "the Checkpoint could not be written"))
 	}
 	return parseImport(out, w.next.format)
 }
@@ -194,10 +190,6 @@ func (s *feeder) entry(w script, c change) error {
 func (s *feeder) meta(w script) error {
 	prev, next := s.work.prev, s.work.next
 	blob := func(name string, b []byte) {
-		if len(b) == 0 {
-			w.printf("D \"meta/%s\"\n", name)
-			return
-		}
 		w.printf("M 100644 inline \"meta/%s\"\ndata %d\n", name, len(b))
 		w.raw(append(b, '\n'))
 	}
@@ -210,7 +202,10 @@ func (s *feeder) meta(w script) error {
 	if s.work.parent == "" {
 		blob("submodules", encodeModules(next.modules))
 	}
-	if s.work.parent == "" || prev.index.sha256 != next.index.sha256 {
+	switch {
+	case next.index.sha256 == "":
+		w.printf("D \"meta/index\"\n")
+	case prev.index.sha256 != next.index.sha256:
 		blob("index", next.index.bytes)
 	}
 	b, err := json.Marshal(s.work.record)

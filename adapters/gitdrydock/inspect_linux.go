@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
@@ -44,7 +45,7 @@ func (d *Drydocks) inspect(ctx context.Context, path string) (drydock.Source, er
 		return drydock.Source{}, err
 	}
 	f := format(s.ObjectFormat)
-	scratch, err := os.MkdirTemp(filepath.Join(l.home, "scratch"), "inspect-*")
+	scratch, err := l.scratch()
 	if err != nil {
 		return drydock.Source{}, fault.Wrap(fault.Internal, err, "cannot make a directory of the product")
 	}
@@ -71,6 +72,21 @@ func (d *Drydocks) inspect(ctx context.Context, path string) (drydock.Source, er
 	return s, nil
 }
 
+// scratch makes a directory for one Inspect. One that was killed left its own.
+func (l layout) scratch() (string, error) {
+	dir := filepath.Join(l.home, "scratch")
+	old, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range old {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return os.MkdirTemp(dir, "inspect-*")
+}
+
 func unsupported(err error, format string, a ...any) *fault.Error {
 	return fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace")
 }
@@ -90,7 +106,7 @@ func (l layout) checkSource(r repository) error {
 
 // head reads object format, commit and branch.
 func (l layout) head(ctx context.Context, r repository, s *drydock.Source) error {
-	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: []string{
+	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, timeout: quickDeadline, args: []string{
 		"rev-parse", "--show-object-format", "HEAD", "--symbolic-full-name", "HEAD",
 	}})
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -131,9 +147,9 @@ type settings map[string][]string
 // settings lists the configuration. Names of sections and variables are lower
 // case, as git prints them.
 func (l layout) settings(ctx context.Context, r repository) (settings, error) {
-	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, args: []string{"config", "--null", "--list"}})
+	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, timeout: quickDeadline, args: []string{"config", "--null", "--list"}})
 	if err != nil {
-		return nil, unsupported(err, "git cannot read the configuration of %s", show(r.topLevel))
+		return nil, because(err, unsupported(nil, "git cannot read the configuration of %s", show(r.topLevel)))
 	}
 	set := settings{}
 	for _, rec := range splitNUL(out) {

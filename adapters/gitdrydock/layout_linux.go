@@ -70,7 +70,7 @@ func openLayout(cfg Config) (layout, error) {
 		_, err = os.Stat(git)
 	}
 	if err != nil {
-		return layout{}, fault.Wrap(fault.Unsupported, err, "git is not installed").Hint("install git 2.36 or newer")
+		return layout{}, fault.Wrap(fault.Unsupported, err, "git is not installed").Hint("install git 2.33 or newer")
 	}
 	if git, err = filepath.Abs(git); err != nil {
 		return layout{}, fault.Wrap(fault.Internal, err, "cannot resolve git")

@@ -99,6 +99,7 @@ const (
 	reasonSocket = "socket"
 	reasonDevice = "device"
 	reasonMount  = "mount_point"
+	reasonLink   = "gitmodules_link" // see isGitmodules
 )
 
 // indexFile is the worktree's raw index: empty values when there is none. As
@@ -110,14 +111,15 @@ type indexFile struct {
 	bytes   []byte // only when it was just read from the worktree's registration
 }
 
-// totals returns the number of recorded entries and the bytes of their
-// contents.
-func (m *manifest) totals() (entries, bytes int64) {
+// totals returns the number of files, links and submodules, of these and the
+// empty directories together, and the bytes of their contents.
+func (m *manifest) totals() (files, entries, bytes int64) {
+	files = int64(len(m.kept))
 	for _, f := range m.folders {
-		entries += int64(len(f.entries))
+		files += int64(len(f.entries))
 		for i := range f.entries {
 			bytes += f.entries[i].st.size
 		}
 	}
-	return entries + int64(len(m.dirs)) + int64(len(m.kept)), bytes
+	return files, files + int64(len(m.dirs)), bytes
 }

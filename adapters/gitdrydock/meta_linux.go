@@ -1,13 +1,12 @@
 package gitdrydock
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
-	"cyberagent/domain/canon"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
@@ -19,6 +18,7 @@ type record struct {
 	Checkpoint  id.Checkpoint  `json:"checkpoint"`
 	Parent      id.Checkpoint  `json:"parent"`
 	IndexSHA256 string         `json:"index_sha256"`
+	Files       int64          `json:"files"` // entries of tree/
 	Entries     int64          `json:"entries"`
 	Bytes       int64          `json:"bytes"`
 	Changed     drydock.Counts `json:"changed"`
@@ -56,62 +56,83 @@ func counts(changes []change) drydock.Counts {
 	return c
 }
 
-// recorded reads what a Capture answered when it was made.
-func (l layout) recorded(ctx context.Context, k dock, f format, commit oid) (record, drydock.Capture, error) {
-	var r record
-	at := commit.String() + ":meta/"
-	objects, err := l.readObjects(ctx, k.shadow, []string{at + "capture.json", at + "excluded"})
+// checkpoint is a Checkpoint as the shadow repository holds it, but for the
+// entries of its tree.
+type checkpoint struct {
+	record
+	commit, tree oid
+	dirs         []string
+	excluded     []excluded
+	modules      map[string]oid
+}
+
+func (c checkpoint) capture() drydock.Capture { return c.record.capture(c.commit, c.tree, c.excluded) }
+
+// checkpoints reads Checkpoints by their commits. What is not there although it
+// was recorded is recovery_required, never taken for empty.
+func (l layout) checkpoints(ctx context.Context, k dock, f format, commits ...oid) ([]checkpoint, error) {
+	var names []string
+	parts := []string{"meta/capture.json", "meta/dirs", "meta/excluded", "meta/submodules", "tree"}
+	for _, c := range commits {
+		for _, p := range parts {
+			names = append(names, c.String()+":"+p)
+		}
+	}
+	objects, err := l.readObjects(ctx, k.shadow, names)
 	if err != nil {
-		return r, drydock.Capture{}, damaged(err)
+		return nil, damaged(err)
 	}
-	if err := json.Unmarshal(objects[0], &r); err != nil {
-		return r, drydock.Capture{}, damaged(err)
+	var out []checkpoint
+	for i, commit := range commits {
+		c, err := parseCheckpoint(f, commit, objects[i*len(parts):])
+		if err != nil {
+			return nil, damaged(err)
+		}
+		out = append(out, c)
 	}
-	tree, err := l.subtree(ctx, k, f, commit)
-	return r, r.capture(commit, tree, decodeExcluded(objects[1])), err
+	return out, nil
+}
+
+func parseCheckpoint(f format, commit oid, o []object) (checkpoint, error) {
+	c := checkpoint{commit: commit, tree: f.emptyTree()}
+	for _, x := range o[:4] {
+		if x.name == "" {
+			return c, errors.New("a part of it is missing")
+		}
+	}
+	err := json.Unmarshal(o[0].content, &c.record)
+	if err != nil {
+		return c, err
+	}
+	c.dirs, c.excluded = splitNUL(o[1].content), decodeExcluded(o[2].content)
+	if c.modules, err = decodeModules(f, o[3].content); err != nil {
+		return c, err
+	}
+	switch {
+	case o[4].name != "":
+		c.tree, err = f.parse(o[4].name)
+	case c.Files > 0:
+		err = errors.New("its tree is missing")
+	}
+	return c, err
 }
 
 func damaged(err error) error {
-	return fault.Wrap(fault.RecoveryRequired, err, "a Checkpoint cannot be read").
-		Hint("the Drydock's shadow repository or its source was changed from outside; restore it from a backup, or make a new Drydock")
-}
-
-// subtree resolves a Checkpoint's tree/, which is absent when there are no
-// files.
-func (l layout) subtree(ctx context.Context, k dock, f format, commit oid) (oid, error) {
-	out, err := l.run(ctx, gitCall{gitDir: k.shadow, args: []string{"ls-tree", "-d", "-z", "--full-tree", "--end-of-options", commit.String(), "tree"}})
-	if err != nil {
-		return "", damaged(err)
-	}
-	if len(out) == 0 {
-		return f.emptyTree(), nil
-	}
-	x, err := parseLeaf(string(bytes.TrimSuffix(out, []byte{0})), f, false)
-	return x.oid, err
+	return because(err, fault.New(fault.RecoveryRequired, "a Checkpoint cannot be read").
+		Hint("the Drydock's shadow repository or its source was changed from outside; restore it from a backup, or make a new Drydock"))
 }
 
 // loadManifest reads a whole Checkpoint from the shadow repository. Its entries
 // have no stats.
 func (l layout) loadManifest(ctx context.Context, k dock, f format, commit oid) (*manifest, error) {
-	m := newManifest(f)
-	m.commit = commit
-	at := commit.String() + ":meta/"
-	objects, err := l.readObjects(ctx, k.shadow, []string{at + "dirs", at + "excluded", at + "submodules", at + "index"})
-	if err != nil {
-		return nil, damaged(err)
-	}
-	m.dirs, m.excluded = splitNUL(objects[0]), decodeExcluded(objects[1])
-	if m.modules, err = decodeModules(f, objects[2]); err != nil {
-		return nil, damaged(err)
-	}
-	if objects[3] != nil {
-		m.index.sha256 = canon.SHA256(objects[3])
-	}
-	tree, err := l.subtree(ctx, k, f, commit)
+	c, err := l.checkpoints(ctx, k, f, commit)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.loadTree(ctx, k.shadow, m, tree); err != nil {
+	m := newManifest(f)
+	m.commit, m.dirs, m.excluded, m.modules = commit, c[0].dirs, c[0].excluded, c[0].modules
+	m.index.sha256 = c[0].IndexSHA256
+	if err := l.loadTree(ctx, k.shadow, m, c[0].tree); err != nil {
 		return nil, damaged(err)
 	}
 	return m, nil

@@ -17,6 +17,10 @@ func isDotGit(name string) bool {
 	return len(name) == 4 && strings.EqualFold(name, ".git")
 }
 
+// isGitmodules says whether a name is .gitmodules in any case. As a link git
+// refuses it in an index, in a patch, and since 2.48 in fast-import.
+func isGitmodules(name string) bool { return strings.EqualFold(name, ".gitmodules") }
+
 // checkTreePath accepts a path of a git tree that can be written safely: clean
 // components below the root, none of them .git, within the product's limits.
 func checkTreePath(path string) error {

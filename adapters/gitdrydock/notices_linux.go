@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // notices are what a person should know before confirming: how the Drydock's
@@ -47,6 +50,10 @@ func (l layout) notices(ctx context.Context, scratch string, r repository, set s
 	if _, err := readRegular(filepath.Join(r.commonDir, "shallow"), smallObject); err == nil {
 		out = append(out, "the source is a shallow clone; its history is not complete")
 	}
+	var owner unix.Stat_t
+	if err := unix.Stat(r.commonDir, &owner); err == nil && os.Geteuid() == 0 && owner.Uid != 0 {
+		out = append(out, fmt.Sprintf("the source belongs to user %d; the branch and the worktree's registration in it will belong to root", owner.Uid))
+	}
 	if set.promisor() {
 		out = append(out, "the source is a partial clone; everything the commit needs is there, nothing will be fetched")
 	}
@@ -68,19 +75,16 @@ func (l layout) attributes(ctx context.Context, scratch string, r repository, ba
 			names = append(names, x.oid.String())
 		}
 	}
-	var texts [][]byte
-	if len(names) > 0 {
-		var err error
-		if texts, err = l.readObjects(ctx, scratch, names); err != nil {
-			return attributes{}, err
-		}
+	texts, err := l.readObjects(ctx, scratch, names)
+	if err != nil {
+		return attributes{}, err
 	}
 	if b, err := readRegular(filepath.Join(r.commonDir, "info", "attributes"), 1<<20); err == nil {
-		texts = append(texts, b)
+		texts = append(texts, object{content: b})
 	}
 	var a attributes
 	for _, t := range texts {
-		a.read(t)
+		a.read(t.content)
 	}
 	slices.Sort(a.filters)
 	a.filters = slices.Compact(a.filters)
@@ -122,15 +126,11 @@ func (l layout) lfsPointers(ctx context.Context, scratch string, base *baseTree)
 			names = append(names, x.oid.String())
 		}
 	}
-	if len(names) == 0 {
-		return 0, nil
-	}
-	texts, err := l.readObjects(ctx, scratch, names)
 	n := 0
-	for _, t := range texts {
-		if bytes.HasPrefix(t, []byte(lfsPrefix)) {
+	err := l.eachObject(ctx, scratch, names, func(o object) {
+		if bytes.HasPrefix(o.content, []byte(lfsPrefix)) {
 			n++
 		}
-	}
+	})
 	return n, err
 }

@@ -76,8 +76,8 @@ func (v visit) makeRefs(ctx context.Context) error {
 }
 
 func (v visit) refFault(err error) error {
-	return fault.Wrap(fault.SourceUnsupported, err, "the source's refs cannot be used").At("source").
-		Hint("no branch may be named cyberagent or cyberagent/drydock; a stale .lock file must be removed by its owner; the repository must be writable")
+	return because(err, fault.New(fault.SourceUnsupported, "the source's refs cannot be used").At("source").
+		Hint("no branch may be named cyberagent or cyberagent/drydock; a stale .lock file must be removed by its owner; the repository must be writable"))
 }
 
 // registered returns the worktree's registration when creation made it whole,
@@ -107,6 +107,10 @@ func (v visit) whole(ctx context.Context, dir string) bool {
 	if err != nil || strings.TrimSpace(string(why)) != v.lockReason() {
 		return false
 	}
+	if b, err := readRegular(filepath.Join(dir, "HEAD"), controlMost); err == nil && string(b) == "ref: refs/heads/"+v.in.Branch+"\n" {
+		return true
+	}
+	// Other ways to keep refs put something else into that file.
 	head, err := v.l.run(ctx, gitCall{gitDir: dir, args: []string{"symbolic-ref", "--quiet", "HEAD"}})
 	return err == nil && strings.TrimSpace(string(head)) == "refs/heads/"+v.in.Branch
 }
@@ -153,8 +157,8 @@ func escapeGlob(path string) string {
 func (v *visit) addWorktree(ctx context.Context) error {
 	_, err := v.source(ctx, "", "worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason", v.lockReason(), "--", v.k.tree, v.in.Branch)
 	if err != nil {
-		return fault.Wrap(fault.SourceUnsupported, err, "the worktree cannot be registered").At("source").
-			Hint("the repository must be writable; git worktree list shows what is registered")
+		return because(err, fault.New(fault.SourceUnsupported, "the worktree cannot be registered").At("source").
+			Hint("the repository must be writable; git worktree list shows what is registered"))
 	}
 	if v.registration, err = v.registered(ctx); err == nil && v.registration == "" {
 		err = fault.New(fault.Internal, "git registered the worktree otherwise than asked")
@@ -173,7 +177,7 @@ func (v visit) makeIndex(ctx context.Context) error {
 	_ = os.Remove(filepath.Join(v.registration, "index.lock"))
 	_, err := v.l.run(ctx, gitCall{gitDir: v.registration, args: []string{"read-tree", "--end-of-options", v.in.HeadCommit}})
 	if err != nil {
-		return fault.Wrap(fault.SourceUnsupported, err, "the worktree's index cannot be made").At("source")
+		return because(err, fault.New(fault.SourceUnsupported, "the worktree's index cannot be made").At("source"))
 	}
 	return nil
 }

@@ -197,6 +197,8 @@ func (w *scanWorker) look(fd int, path string, d *dirent) (st stat, record bool,
 			return st, false, beyond(p, "path_levels", limits.TreeDepth)
 		}
 		return st, false, nil
+	case st.kind() == unix.S_IFLNK && isGitmodules(d.name):
+		w.exclude(join(path, d.name), reasonLink)
 	case st.kind() == unix.S_IFREG, st.kind() == unix.S_IFLNK:
 		return st, true, nil
 	case st.kind() == unix.S_IFIFO:

@@ -120,7 +120,7 @@ func (k dock) mustRef(f format, c id.Checkpoint) (oid, error) {
 // would add up. The Drydock's lock is held, so nobody else is at work.
 func (k dock) sweep(next id.Checkpoint) {
 	_ = os.Remove(filepath.Join(k.shadow, checkpointRef(next)) + ".lock")
-	for _, pattern := range []string{"fast_import_crash_*", "store/pack/tmp_*"} {
+	for _, pattern := range []string{"fast_import_crash_*", "store/pack/tmp_*", "../.new-*"} {
 		found, _ := filepath.Glob(filepath.Join(escapeGlob(k.shadow), pattern))
 		for _, f := range found {
 			_ = os.Remove(f)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -105,16 +107,11 @@ func readBack(t testing.TB, y *dockyard, commit string) map[string]string {
 		}
 		return nil
 	}))
-	dirs, err := l.readObjects(context.Background(), shadow, []string{commit + ":meta/dirs"})
+	contents, err := l.readObjects(context.Background(), shadow, append(names, commit+":meta/dirs"))
 	mustDo(t, err)
-	for _, d := range splitNUL(dirs[0]) {
+	for _, d := range splitNUL(contents[len(names)].content) {
 		out[d+"/"] = "dir"
 		parents(d)
-	}
-	var contents [][]byte
-	if len(names) > 0 {
-		contents, err = l.readObjects(context.Background(), shadow, names)
-		mustDo(t, err)
 	}
 	for _, x := range leaves {
 		parents(x.path)
@@ -123,10 +120,10 @@ func readBack(t testing.TB, y *dockyard, commit string) map[string]string {
 			continue
 		}
 		kind := map[uint32]string{modeFile: "file ", modeExecutable: "exec ", modeSymlink: "link "}[plainMode(x.mode)]
-		if contents[0] == nil {
+		if contents[0].name == "" {
 			t.Fatalf("%q has no content in the shadow repository", x.path)
 		}
-		out[x.path] = kind + string(contents[0])
+		out[x.path] = kind + string(contents[0].content)
 		contents = contents[1:]
 	}
 	return out
@@ -267,6 +264,32 @@ func TestDrydocks_Sources(t *testing.T) {
 			mustGit(t, dir, "config", "core.useReplaceRefs", "true")
 			return result{dir: dir, want: want}
 		}},
+		{"BorrowedObjectsAreFound", func(t *testing.T) result {
+			src := mustRepo(t, someFiles)
+			one := filepath.Join(t.TempDir(), "one")
+			mustGit(t, src, "clone", "-q", "--shared", src, one)
+			two := filepath.Join(t.TempDir(), "two \"quoted\" 漢字")
+			mustGit(t, src, "clone", "-q", "--shared", one, two)
+			return result{dir: two}
+		}},
+		{"ASourceOnAnotherFileSystemWorks", func(t *testing.T) result {
+			var here, there unix.Stat_t
+			mustDo(t, unix.Stat(os.TempDir(), &here))
+			if err := unix.Stat("/dev/shm", &there); err != nil || here.Dev == there.Dev {
+				t.Fatalf("this test needs a second file system at /dev/shm, beside %s: %v", os.TempDir(), err)
+			}
+			base, err := os.MkdirTemp("/dev/shm", "drydock-test-*")
+			mustDo(t, err)
+			t.Cleanup(func() { _ = os.RemoveAll(base) })
+			dir := filepath.Join(base, "source")
+			mustGit(t, "/", "clone", "-q", mustRepo(t, someFiles), dir)
+			return result{dir: dir}
+		}},
+		{"PackedObjectsAndRefsAreRead", func(t *testing.T) result {
+			dir := mustRepo(t, someFiles)
+			mustGit(t, dir, "gc", "-q")
+			return result{dir: dir}
+		}},
 		{"AnotherWorktreeNamedTreeIsNoConflict", func(t *testing.T) result {
 			dir := mustRepo(t, someFiles)
 			mustGit(t, dir, "worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "tree"))
@@ -327,14 +350,14 @@ func TestDrydocks_Sources(t *testing.T) {
 // sourceState is what Create must not change in a source.
 func sourceState(t testing.TB, dir string) map[string]string {
 	t.Helper()
-	state := map[string]string{"status": "", "head": mustGit(t, dir, "rev-parse", "HEAD")}
-	if top, err := tryGit(dir, "rev-parse", "--show-toplevel"); err == nil {
-		state["files"] = ""
-		for p, c := range snapshot(t, strings.TrimSuffix(top, "\n")) {
+	facts := strings.Split(mustGit(t, dir, "rev-parse", "HEAD", "--is-bare-repository", "--path-format=absolute", "--git-dir", "--show-cdup"), "\n")
+	state := map[string]string{"head": facts[0]}
+	if facts[1] == "false" {
+		for p, c := range snapshot(t, filepath.Join(dir, facts[3])) {
 			state["file "+p] = c
 		}
 	}
-	git := mustGit(t, dir, "rev-parse", "--path-format=absolute", "--git-dir")
+	git := facts[2]
 	for _, name := range []string{"config", "index", "HEAD"} {
 		b, _ := os.ReadFile(filepath.Join(git, name))
 		state[name] = string(b)
@@ -416,6 +439,7 @@ func TestDrydocks_RefusedSources(t *testing.T) {
 		{"ATreeWithAnAbsoluteName", func(t *testing.T) string { return plant(t, "100644 /etc/x") }, fault.SourceUnsupported, `/etc/x`},
 		{"ATreeWithOneNameTwice", func(t *testing.T) string { return plant(t, "120000 a\n40000 a") }, fault.SourceUnsupported, "damaged at a"},
 		{"ANameTooLongForAFile", func(t *testing.T) string { return plant(t, "100644 "+strings.Repeat("n", 256)) }, fault.SourceUnsupported, "256 bytes"},
+		{"ALinkNamedGitmodules", func(t *testing.T) string { return plant(t, "120000 .gitmodules\n100644 a") }, fault.SourceUnsupported, ".gitmodules as a link"},
 		{"AHookInTheConfiguration", func(t *testing.T) string {
 			dir := mustRepo(t, someFiles)
 			mustGit(t, dir, "config", "hook.Lint.command", "touch /tmp/x")

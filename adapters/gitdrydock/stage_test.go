@@ -69,6 +69,7 @@ var stages = map[string]func(context.Context, *Drydocks, order) (answer, error){
 		return answer{}, everyVerb(ctx, d, o.Source)
 	},
 	"mounts": mountStage,
+	"full":   fullStage,
 }
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,12 +130,8 @@ func mountStage(ctx context.Context, d *Drydocks, o order) (answer, error) {
 
 func TestDrydocks_MountsBeneathAreNotEntered(t *testing.T) {
 	t.Parallel()
-	unshare, err := exec.LookPath("unshare")
-	if err != nil || os.Geteuid() != 0 {
-		t.Fatal("this test mounts in a namespace of its own: install util-linux, run as root")
-	}
 	y := mustDock(t, mustRepo(t, someFiles))
-	a := runStage(t, []string{unshare, "--mount", "--propagation", "private", "--"}, order{Stage: "mounts", Home: y.d.cfg.Home, Place: y.place})
+	a := runStage(t, ownMounts(t), order{Stage: "mounts", Home: y.d.cfg.Home, Place: y.place})
 	if a.Error != "" {
 		t.Fatal(a.Message)
 	}
@@ -202,7 +197,7 @@ func TestDrydocks_MaskIsMadeOnceAndNeverRepaired(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			path := filepath.Join(home, "mask", "git-mask")
-			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700)) // as the product would
 			tt.make(t, path)
 			d := New(Config{Home: home})
 			for range 2 {

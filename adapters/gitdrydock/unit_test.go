@@ -231,7 +231,7 @@ func TestDrydocks_TheIndexIsRecordedAsItIs(t *testing.T) {
 	mustDo(t, err)
 	got, err := l.readObjects(context.Background(), y.place.Shadow, []string{c.Commit + ":meta/index", y.first.Commit + ":meta/capture.json"})
 	mustDo(t, err)
-	if !bytes.Equal(got[0], index) {
+	if !bytes.Equal(got[0].content, index) {
 		t.Error("the recorded index has other bytes")
 	}
 	if c.Changed != (drydock.Counts{Added: 1}) {
@@ -247,6 +247,11 @@ func TestConfig_BadHomesAreRefused(t *testing.T) {
 		if _, err := New(Config{Home: home}).Mask(context.Background()); fault.CodeOf(err) != fault.ConfigInvalid {
 			t.Errorf("home %q: %v", home, err)
 		}
+	}
+	open := t.TempDir()
+	mustDo(t, os.MkdirAll(filepath.Join(open, "drydocks"), 0o755))
+	if _, err := New(Config{Home: open}).Mask(context.Background()); fault.CodeOf(err) != fault.ConfigInvalid {
+		t.Errorf("a home that is open to others: %v", err)
 	}
 	if _, err := New(Config{Home: t.TempDir(), Git: "/nonexistent/git"}).Inspect(context.Background(), "/"); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("without git: %v", err)

@@ -102,11 +102,11 @@ func (w *treeWriter) close() {
 }
 
 func (w *treeWriter) write(x leaf) error {
-	size, err := objectHeader(w.in)
+	object, size, err := objectHeader(w.in)
 	if err != nil {
 		return err
 	}
-	if size != x.size {
+	if object != x.oid.String() || size != x.size {
 		return fmt.Errorf("git has %d bytes of it, not %d", size, x.size)
 	}
 	dir, name := split(x.path)
@@ -255,14 +255,8 @@ func (a access) finishDir(fd int) error {
 }
 
 func writeError(path string, err error) error {
-	var f *fault.Error
-	switch {
-	case errors.As(err, &f):
-		return err
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fault.Wrap(fault.DiskFull, err, "the Drydock's files cannot be written").Hint("free some disk space, then repeat")
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
 	}
-	return fault.Wrap(fault.RecoveryRequired, err, "the entry %s cannot be written", show(path)).With("path", show(path))
+	return because(err, fault.New(fault.RecoveryRequired, "the entry %s cannot be written", show(path)).With("path", show(path)))
 }

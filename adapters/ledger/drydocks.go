@@ -129,8 +129,8 @@ func drydockRowOf(d drydock.Drydock) (*drydockRow, error) {
 		CheckpointID: string(d.Checkpoint), Source: source,
 		Root: d.Place.Root, Shadow: d.Place.Shadow, CommonDir: d.Place.CommonDir, Branch: d.Place.Branch,
 		// The same 64 bits; SQLite has signed integers only.
-		RootDev: int64(d.Place.RootID.Dev), RootInode: int64(d.Place.RootID.Inode), //nolint:gosec // bit pattern
-		ControlDev: int64(d.Place.ControlID.Dev), ControlInode: int64(d.Place.ControlID.Inode), //nolint:gosec // bit pattern
+		RootDev: int64(d.Place.RootID.Dev), RootInode: int64(d.Place.RootID.Inode), // bit pattern
+		ControlDev: int64(d.Place.ControlID.Dev), ControlInode: int64(d.Place.ControlID.Inode), // bit pattern
 		ControlSHA256: d.Place.ControlSHA256, Access: string(d.Place.Access), Reason: d.Reason,
 		CreatedAt: d.CreatedAt.UnixMicro(), UpdatedAt: d.UpdatedAt.UnixMicro(), ExpiresAt: d.ExpiresAt.UnixMicro(),
 	}, nil
@@ -142,8 +142,8 @@ func (w drydockRow) value() (drydock.Drydock, error) {
 		Checkpoint: id.Checkpoint(w.CheckpointID),
 		Place: drydock.Place{
 			Root: w.Root, Shadow: w.Shadow, CommonDir: w.CommonDir, Branch: w.Branch,
-			RootID:        isolation.FileID{Dev: uint64(w.RootDev), Inode: uint64(w.RootInode)},       //nolint:gosec // bit pattern
-			ControlID:     isolation.FileID{Dev: uint64(w.ControlDev), Inode: uint64(w.ControlInode)}, //nolint:gosec // bit pattern
+			RootID:        isolation.FileID{Dev: uint64(w.RootDev), Inode: uint64(w.RootInode)},       // bit pattern
+			ControlID:     isolation.FileID{Dev: uint64(w.ControlDev), Inode: uint64(w.ControlInode)}, // bit pattern
 			ControlSHA256: w.ControlSHA256, Access: drydock.Access(w.Access),
 		},
 		Reason:    w.Reason,

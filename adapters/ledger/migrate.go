@@ -33,7 +33,10 @@ func migrations() (*migrate.Migrations, error) {
 		return nil, err
 	}
 	m := migrate.NewMigrations()
-	return m, m.Discover(dir)
+	if err := m.Discover(dir); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // version reads which migrations a file has, without changing anything. It

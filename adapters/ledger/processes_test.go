@@ -111,7 +111,11 @@ func pair(r ports.Records) error {
 func TestMain(m *testing.M) {
 	if verb := os.Getenv(childVerb); verb != "" {
 		n, _ := strconv.Atoi(os.Getenv(childVerb + "_N"))
-		if err := children[verb](context.Background(), os.Getenv(childVerb+"_PATH"), n); err != nil {
+		// No child outlives a test that was itself killed for long.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		err := children[verb](ctx, os.Getenv(childVerb+"_PATH"), n)
+		cancel()
+		if err != nil {
 			fmt.Printf("%s\n%v\n", fault.CodeOf(err), err)
 			os.Exit(1)
 		}

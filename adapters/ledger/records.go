@@ -19,7 +19,7 @@ import (
 // and so does its context.
 type records struct {
 	ledger *Ledger
-	ctx    context.Context //nolint:containedctx // it is the transaction's own
+	ctx    context.Context // it is the transaction's own
 	tx     bun.Tx
 	reads  bool // it is Read's
 	starts bool // it begins something new (reserve.go)

@@ -39,7 +39,7 @@ func (l *Ledger) retry(ctx context.Context, op string, f func() error) error {
 		if !errors.Is(err, fault.LedgerBusy) || time.Now().After(deadline) {
 			return err
 		}
-		t := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // jitter
+		t := time.NewTimer(pause/2 + rand.N(pause)) // jitter
 		select {
 		case <-ctx.Done():
 			t.Stop()

@@ -73,6 +73,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	a.unlock = unlock
 	boot := a.s.Clock.Boot()
 	now := a.s.Clock.Now()
+	a.s.hit(Executor, Before(lifecycle.CreateIntent))
 	err = a.s.Ledger.Write(ctx, func(rec ports.Records) error {
 		if err := unchanged(rec, a.adm.Run, a.adm.Authority); err != nil {
 			return err
@@ -108,6 +109,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		if err := rec.Append(a.entry(lifecycle.CreateIntent, nil), boot); err != nil {
 			return err
 		}
+		defer a.s.hit(Executor, Within(lifecycle.CreateIntent))
 		return rec.AddEvent(event(a.adm.Run, "command.admitted", string(a.adm.ID), now, "engine", string(a.adm.Authority.Engine)))
 	})
 	if err != nil {
@@ -116,6 +118,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		return err
 	}
 	a.trusted = lifecycle.Trusted(boot.Since)
+	a.s.hit(Executor, After(lifecycle.CreateIntent))
 	return nil
 }
 
@@ -138,6 +141,8 @@ func (a *attempt) append(ctx context.Context, e lifecycle.Event, detail map[stri
 	a.renewing.Lock()
 	entry := a.entry(e, detail)
 	a.renewing.Unlock()
+	a.s.hit(Executor, Before(e))
+	defer a.s.hit(Executor, After(e))
 	return a.s.Ledger.Write(ctx, func(rec ports.Records) error {
 		return rec.Append(entry, a.s.Clock.Boot())
 	})

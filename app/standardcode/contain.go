@@ -88,7 +88,9 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 	}
 	call, cancel := detached(ctx, limits.EngineCall)
 	defer cancel()
+	a.s.hit(Executor, MomentCreating)
 	cid, observed, err := a.engine.Create(call, a.spec)
+	a.s.hit(Executor, MomentCreated)
 	switch {
 	case is(err, fault.RecoveryRequired):
 		return nil, err
@@ -165,7 +167,9 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 	call, cancel := detached(ctx, limits.EngineCall)
 	defer cancel()
 	a.started = a.s.Clock.Now()
+	a.s.hit(Executor, MomentStarting)
 	err = a.engine.Start(call, a.container)
+	a.s.hit(Executor, MomentStarted)
 	switch {
 	case is(err, fault.StartFailed):
 		e := a.notStarted(result.StartFailed, "start", err)

@@ -55,6 +55,11 @@ func (s *Service) Execute(ctx context.Context, in ExecuteInput) (Result, *Output
 	}
 	a, err := s.admit(ctx, in, c, key)
 	if err != nil {
+		// Another process may have begun this very operation meanwhile, and so have
+		// used the approval: then the answer is that operation's.
+		if r, done, late := s.earlier(ctx, key, in); done || is(late, fault.InProgress) {
+			return r, nil, late
+		}
 		return Result{}, nil, err
 	}
 	defer a.release()

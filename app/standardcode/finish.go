@@ -2,6 +2,7 @@ package standardcode
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"cyberagent/domain/canon"
@@ -76,7 +77,10 @@ func (a *attempt) remove(ctx context.Context, v result.Verdict) error {
 	}
 	call, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := removeOwned(call, a.engine, a.owner()); err != nil {
+	a.s.hit(Executor, MomentRemoving)
+	err := removeOwned(call, a.engine, a.owner())
+	a.s.hit(Executor, MomentAbsent)
+	if err != nil {
 		return fault.Wrap(fault.CleanupPending, err, "the container of %s could not be removed yet", a.adm.ID).
 			Hint("when the engine answers again, run `cyberagent run standard-code recover --admission %s`", a.adm.ID)
 	}
@@ -135,7 +139,17 @@ func (a *attempt) record(ctx context.Context, e result.Evidence, ran bool, r *Re
 	if !integrity && !touched(e, ran) {
 		return ending{}
 	}
+	a.s.hit(Executor, MomentCapturing)
+	defer a.s.hit(Executor, MomentCaptured)
 	return recordFiles(ctx, a.s, a.adm, a.drydock, drydock.OriginCommand, integrity, r)
+}
+
+// checkpointOf is the Checkpoint of an admission. It has the admission's own
+// characters, so that whoever finishes what a dead process had captured finds
+// that Capture and makes no second one.
+func checkpointOf(a id.Admission) id.Checkpoint {
+	_, rest, _ := strings.Cut(string(a), "_")
+	return id.Checkpoint(id.Format(id.KindCheckpoint, rest))
 }
 
 // recordFiles is shared with recovery. It fills the result's Checkpoint.
@@ -151,8 +165,13 @@ func recordFiles(ctx context.Context, s *Service, adm lifecycle.Admission, d dry
 	if integrity {
 		return quarantine("the worktree's control file or the mask was not what it must be")
 	}
-	next := id.Checkpoint(s.IDs.New(id.KindCheckpoint))
+	next := checkpointOf(adm.ID)
 	capture, err := s.Worktrees.Capture(ctx, d.Place, d.Checkpoint, next)
+	if is(err, fault.OperationConflict) {
+		// Who captured before and died saw other files than there are now.
+		next = id.Checkpoint(s.IDs.New(id.KindCheckpoint))
+		capture, err = s.Worktrees.Capture(ctx, d.Place, d.Checkpoint, next)
+	}
 	if err != nil {
 		return quarantine("the files could not be recorded: " + err.Error())
 	}
@@ -173,7 +192,10 @@ func (a *attempt) finalize(ctx context.Context, v result.Verdict, end ending, r 
 		return err
 	}
 	boot := a.s.Clock.Boot()
+	a.s.hit(Executor, Before(lifecycle.FinalizeDone))
+	defer a.s.hit(Executor, After(lifecycle.FinalizeDone))
 	return a.s.Ledger.Write(ctx, func(rec ports.Records) error {
+		defer a.s.hit(Executor, Within(lifecycle.FinalizeDone))
 		a.renewing.Lock()
 		entry, lease := a.entry(lifecycle.FinalizeDone, verdictDetail(v)), a.lease
 		a.renewing.Unlock()

@@ -3,6 +3,7 @@ package standardcode
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"cyberagent/domain/fault"
@@ -154,6 +155,7 @@ func (s *Service) recoverOne(ctx context.Context, adm lifecycle.Admission, dry b
 	if err := v.look(ctx); err != nil {
 		return item, err
 	}
+	s.hit(Recoverer, MomentLooked)
 	if v.ownerLives && v.situation.State != lifecycle.Finalized {
 		item.State, item.Outcome, item.Why = v.situation.State, OutcomeOwned, "its owner is alive"
 		return item, nil
@@ -168,6 +170,7 @@ func (s *Service) recoverOne(ctx context.Context, adm lifecycle.Admission, dry b
 			return item, err
 		}
 		defer release()
+		s.hit(Recoverer, MomentTaken)
 		// What was seen before the lease may be old.
 		if err := v.look(ctx); err != nil {
 			return item, err
@@ -187,6 +190,22 @@ func (s *Service) recoverOne(ctx context.Context, adm lifecycle.Admission, dry b
 	}
 	if err := v.apply(ctx, plan); err != nil {
 		return item, err
+	}
+	if v.situation.State != lifecycle.Finalized && !slices.Contains(plan.Steps, lifecycle.StepFinalize) {
+		// Now that the container is gone, the files tell whether the command ran.
+		if err := v.look(ctx); err != nil {
+			return item, err
+		}
+		plan = lifecycle.Decide(v.situation)
+		item.Steps = append(item.Steps, plan.Steps...)
+		item.Why, item.Status, item.ReasonCode = plan.Why, plan.Status, plan.Reason
+		if plan.Preserve {
+			item.Outcome = OutcomePreserved
+			return item, nil
+		}
+		if err := v.apply(ctx, plan); err != nil {
+			return item, err
+		}
 	}
 	item.Outcome = OutcomeFinished
 	return item, nil

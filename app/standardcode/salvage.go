@@ -81,11 +81,21 @@ func (v *salvage) observe(ctx context.Context) error {
 		return nil //nolint:nilerr // an engine that does not answer is a fact here
 	}
 	v.containers, v.situation.Seen = classify(found, v.owner())
-	if v.situation.Seen == lifecycle.SeenCreated && v.situation.StartIntended {
+	if v.mayHaveStartedLate() {
 		changes, err := v.s.Worktrees.Drift(ctx, v.drydock.Place, v.adm.Authority.Checkpoint, 1)
 		v.situation.DrydockUnchanged = err == nil && len(changes) == 0
 	}
 	return nil
+}
+
+// mayHaveStartedLate says whether only the files can tell if the command ran.
+func (v *salvage) mayHaveStartedLate() bool {
+	s := v.situation
+	if !s.StartIntended {
+		return false
+	}
+	expected := s.Reported != nil && s.Reported.Reason == result.NeverStarted
+	return s.Seen == lifecycle.SeenCreated || (s.Seen == lifecycle.SeenAbsent && expected)
 }
 
 func (v *salvage) owner() ports.Ownership {
@@ -141,6 +151,8 @@ func (v *salvage) append(ctx context.Context, e lifecycle.Event, detail map[stri
 	entry := lifecycle.Entry{
 		Admission: v.adm.ID, Event: e, Owner: v.lease.Owner, Generation: v.lease.Generation, Detail: detail, At: v.s.Clock.Now(),
 	}
+	v.s.hit(Recoverer, Before(e))
+	defer v.s.hit(Recoverer, After(e))
 	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
 		// Every step renews: recovery's own steps are shorter than a lease.
 		l, err := rec.RenewLease(v.lease, v.s.Clock.Boot())
@@ -199,6 +211,8 @@ func (v *salvage) stop(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	cid := v.containers[0].ID
+	v.s.hit(Recoverer, MomentStopping)
+	defer v.s.hit(Recoverer, MomentStopped)
 	// A frozen process receives nothing; thawing one that runs does nothing.
 	_ = v.engine.Thaw(call, cid)
 	if err := v.engine.Stop(call, cid); err != nil {
@@ -219,7 +233,10 @@ func (v *salvage) stop(ctx context.Context) error {
 func (v *salvage) remove(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
-	if err := removeOwned(call, v.engine, v.owner()); err != nil {
+	v.s.hit(Recoverer, MomentRemoving)
+	err := removeOwned(call, v.engine, v.owner())
+	v.s.hit(Recoverer, MomentAbsent)
+	if err != nil {
 		return err
 	}
 	return v.append(ctx, lifecycle.RemoveDone, nil)
@@ -237,12 +254,17 @@ func (v *salvage) checkpoint(ctx context.Context, r *Result) ending {
 		r.Details["verify"] = err.Error()
 		integrity = true
 	}
+	v.s.hit(Recoverer, MomentCapturing)
+	defer v.s.hit(Recoverer, MomentCaptured)
 	return recordFiles(ctx, v.s, v.adm, v.drydock, drydock.OriginRecovery, integrity, r)
 }
 
 func (v *salvage) finalize(ctx context.Context, verdict result.Verdict, end ending, r Result) error {
 	boot := v.s.Clock.Boot()
+	v.s.hit(Recoverer, Before(lifecycle.FinalizeDone))
+	defer v.s.hit(Recoverer, After(lifecycle.FinalizeDone))
 	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
+		defer v.s.hit(Recoverer, Within(lifecycle.FinalizeDone))
 		entry := lifecycle.Entry{
 			Admission: v.adm.ID, Event: lifecycle.FinalizeDone, Owner: v.lease.Owner, Generation: v.lease.Generation,
 			Detail: verdictDetail(verdict), At: v.s.Clock.Now(),

@@ -36,6 +36,8 @@ type Service struct {
 	IDs       ports.IDs
 	Locks     ports.OwnerLocks
 	Settings  Settings
+	// Fail is nil but in the child of `selftest crash`.
+	Fail ports.FailPoints
 }
 
 // Request is what readiness, prepare and execute have in common: a Command

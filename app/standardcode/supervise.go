@@ -58,6 +58,7 @@ func (a *attempt) pump(r io.Reader) error {
 			_, _ = io.Copy(io.Discard, r)
 			return err
 		}
+		a.s.hit(Executor, MomentOutput)
 		if s == runnerproto.Stdout {
 			a.stdout.write(p)
 		} else {
@@ -160,6 +161,7 @@ const drainTime = 5 * time.Second
 
 // collect drains the streams to their end and reads the report.
 func (a *attempt) collect(w *watching, x exited, why result.Reason) result.Evidence {
+	a.s.hit(Executor, MomentExited)
 	e := result.Evidence{HostStop: why, EngineOOM: x.exit.OOMKilled, EngineLost: x.err != nil || x.exit.Interrupted}
 	if x.err != nil {
 		a.details["wait"] = x.err.Error()

@@ -64,6 +64,10 @@ func (f *commandFlags) request(c *cli.Command, more ...string) (standardcode.Req
 	r.Command.Toolchain, r.Command.Args = f.toolchain, f.args
 	r.Command.Workdir, r.Command.Purpose = f.workdir, f.purpose
 	r.Command.Timeout = seconds(f.timeout)
+	if c.IsSet("timeout") && f.timeout == 0 {
+		// The use cases take 0 for "not given".
+		r.Command.Timeout = -time.Second
+	}
 	return r, nil
 }
 

@@ -72,6 +72,11 @@ func (s *session) spec(dir int) (supervise.Command, error) {
 			return supervise.Command{}, err
 		}
 	}
+	if tc == command.Go {
+		if err := warm(toolchain.WarmGo, toolchain.GoCache); err != nil {
+			return supervise.Command{}, err
+		}
+	}
 	stdin, err := s.stdin()
 	if err != nil {
 		return supervise.Command{}, err

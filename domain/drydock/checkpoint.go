@@ -44,7 +44,7 @@ func (c Counts) Total() int64 { return c.Added + c.Modified + c.Deleted }
 // never entered. Path is quoted as Go does, for names are bytes.
 type Excluded struct {
 	Path   string `json:"path"`
-	Reason string `json:"reason"` // nested_repository, fifo, socket, device, mount_point
+	Reason string `json:"reason"` // nested_repository, fifo, socket, device, mount_point, gitmodules_link
 }
 
 // Checkpoint is the ledger's immutable record of one Capture.

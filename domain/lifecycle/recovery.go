@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	"cyberagent/domain/result"
 )
 
@@ -73,7 +75,34 @@ func preserve(why string) Plan { return Plan{Preserve: true, Why: why} }
 
 // Decide is the recovery table. It looks at nothing but its argument, so the
 // same situation gives the same plan, and it never starts or adopts anything.
+//
+// A plan without StepFinalize for an admission that is not finalized means: do
+// it, look again, and decide again.
 func Decide(s Situation) Plan {
+	p := decide(s)
+	switch s.State {
+	case Admitted, Creating, Created, Finalized:
+		return p
+	default:
+	}
+	if p.Preserve || !s.StartIntended || p.Reason != result.NeverStarted {
+		return p
+	}
+	// A start request that was sent before its owner died may take effect until
+	// the container is gone (found by the model check). So never_started is only
+	// expected until the container is proven absent and the files are compared.
+	if s.State != Removed || s.Seen != SeenAbsent {
+		p.Steps = slices.DeleteFunc(p.Steps, func(step Step) bool { return step == StepCheckpoint || step == StepFinalize })
+		return p
+	}
+	if s.DrydockUnchanged {
+		return p
+	}
+	s.Reported = &result.Verdict{Status: result.Failed, Reason: result.EngineLost}
+	return decide(s)
+}
+
+func decide(s Situation) Plan {
 	switch s.Seen {
 	case SeenUnreachable:
 		return preserve("the engine cannot be reached")

@@ -39,6 +39,9 @@ type (
 
 func unchanged(s *lifecycle.Situation) { s.DrydockUnchanged = true }
 func reported(s *lifecycle.Situation)  { s.Reported = succeeded() }
+func expected(s *lifecycle.Situation) {
+	s.Reported = &result.Verdict{Status: "cancelled", Reason: "never_started"}
+}
 func refused(s *lifecycle.Situation) {
 	s.Reported = &result.Verdict{Status: "failed", Reason: "isolation_mismatch"}
 }
@@ -59,7 +62,10 @@ var table = []row{
 	// creating, created | exact owned, never started
 	{states{"creating", "created"}, seen{"created"}, "", nil, false, steps{"remove", "finalize"}, "cancelled", "never_started"},
 	// starting | looks never started
-	{states{"starting"}, seen{"created"}, "the Drydock unchanged", unchanged, false, steps{"remove", "finalize"}, "cancelled", "never_started"},
+	// (a start request may still be under way: it is removed, then looked at again)
+	{states{"starting"}, seen{"created"}, "the Drydock unchanged", unchanged, false, steps{"remove"}, "cancelled", "never_started"},
+	{states{"removed"}, seen{"absent"}, "never_started expected, the Drydock unchanged", both(both(started, unchanged), expected), false, steps{"finalize"}, "cancelled", "never_started"},
+	{states{"removed"}, seen{"absent"}, "never_started expected, the Drydock changed", both(started, expected), false, steps{"checkpoint", "finalize"}, "failed", "engine_lost"},
 	{states{"starting"}, seen{"created"}, "the Drydock changed", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
 	// starting, running | running
 	{states{"starting", "running"}, seen{"running"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
@@ -87,7 +93,7 @@ var table = []row{
 	{states{"removing"}, seen{"running"}, "", started, false, steps{"stop", "remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
 	{states{"removing"}, seen{"running"}, "a verdict recorded", both(started, reported), false, steps{"stop", "remove", "checkpoint", "finalize"}, "succeeded", "exited"},
 	// removing | looks never started: a removal that began from starting.
-	{states{"removing"}, seen{"created"}, "started, the Drydock unchanged", both(started, unchanged), false, steps{"remove", "finalize"}, "cancelled", "never_started"},
+	{states{"removing"}, seen{"created"}, "started, the Drydock unchanged", both(started, unchanged), false, steps{"remove"}, "cancelled", "never_started"},
 	{states{"removing"}, seen{"created"}, "started, the Drydock changed", started, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
 	// removing, removed | exact owned exists although its absence was proven: a
 	// stale owner's late create.
@@ -230,8 +236,12 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 			}
 			return
 		}
-		if len(p.Steps) == 0 || p.Steps[len(p.Steps)-1] != "finalize" {
-			fail("does not end with finalize")
+		// A command that may have been started is only finalized as never started
+		// after another look.
+		again := s.StartIntended && p.Reason == "never_started" && !slices.Contains(states{"admitted", "creating", "created"}, s.State) &&
+			(s.State != "removed" || s.Seen != "absent")
+		if again == has("finalize") {
+			fail("ends with finalize when it must look again, or the other way round")
 		}
 		if !slices.Contains(result.Reasons(), p.Reason) || p.Status == "" {
 			fail("no end to record")
@@ -270,7 +280,7 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 				at = next
 			}
 		}
-		if at != lifecycle.Finalized {
+		if want := map[bool]lifecycle.State{true: lifecycle.Removed, false: lifecycle.Finalized}[again]; at != want {
 			fail("the plan ends in " + string(at))
 		}
 	})
@@ -334,6 +344,9 @@ func converge(s lifecycle.Situation, status result.Status, reason result.Reason,
 	switch {
 	case p.Preserve:
 		return "preserved after a crash: " + p.Why
+	case reason == "never_started" && p.Reason == "engine_lost" && s.State == lifecycle.Removed && s.Seen == lifecycle.SeenAbsent && !s.DrydockUnchanged:
+		// The files refute what was expected.
+		status, reason = p.Status, p.Reason
 	case p.Status != status || p.Reason != reason:
 		return fmt.Sprintf("decided as %s/%s after %d crashes in %+v", p.Status, p.Reason, crashes, s)
 	}
@@ -363,6 +376,10 @@ func converge(s lifecycle.Situation, status result.Status, reason result.Reason,
 		if problem := converge(s, status, reason, crashes+1); problem != "" {
 			return "after " + act + ": " + problem
 		}
+	}
+	if s.State == lifecycle.Removed && s.Seen == lifecycle.SeenAbsent {
+		// Not the end yet: look and decide again, in the same recovery.
+		return converge(s, status, reason, crashes)
 	}
 	return "the plan does not finalize"
 }

@@ -18,10 +18,17 @@ const (
 	// ModCache is where a project's image carries downloaded Go modules; it is
 	// used when it exists.
 	ModCache = "/standard-code/deps/go/mod"
+	// WarmGo is where an image may carry Go's compiled standard library in the form
+	// of a build cache; WarmIndex lists its entries. The runner links them into the
+	// empty cache of a go command.
+	WarmGo    = GoRoot + "/pkg/standard-code-cache"
+	WarmIndex = WarmGo + "/index"
 	// Home, Tmp and Target are made by the runner in the empty cache.
 	Home   = Cache + "/home"
 	Tmp    = Cache + "/tmp"
 	Target = Cache + "/rust/target"
+	// GoCache is the go command's build cache.
+	GoCache = Cache + "/go/build"
 )
 
 // Path is the PATH of every command.
@@ -57,7 +64,7 @@ func Dirs(t command.Toolchain) []string {
 	common := []string{Home, Tmp}
 	switch t {
 	case command.Go:
-		return append(common, Cache+"/go/build", Cache+"/go/path", Cache+"/go/tmp")
+		return append(common, GoCache, Cache+"/go/path", Cache+"/go/tmp")
 	case command.Node:
 		return append(common, Cache+"/npm")
 	case command.Python:
@@ -78,7 +85,7 @@ func Environment(t command.Toolchain, modCache bool) []string {
 	switch t {
 	case command.Go:
 		env = append(env,
-			"GOROOT="+GoRoot, "GOCACHE="+Cache+"/go/build", "GOPATH="+Cache+"/go/path", "GOTMPDIR="+Cache+"/go/tmp",
+			"GOROOT="+GoRoot, "GOCACHE="+GoCache, "GOPATH="+Cache+"/go/path", "GOTMPDIR="+Cache+"/go/tmp",
 			"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=off", "GOSUMDB=off", "CGO_ENABLED=0",
 			// The .git mask is not a repository; stamping would fail the build.
 			"GOFLAGS=-buildvcs=false", "GOTELEMETRY=off")

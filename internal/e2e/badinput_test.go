@@ -92,7 +92,7 @@ func badInputs(other *flow) []spoiled {
 		digest("without the algorithm", strings.TrimPrefix(lab.digest, "sha256:"), "image_unconfigured"),
 
 		{"run: another one", func(q *request) { q.run = other.run }, refusal{"checkpoint_stale", 4, ""}, refusal{"approval_foreign", 3, "preparation"}},
-		{"run: unknown", func(q *request) { q.run = "run" + unknownTail }, refusal{"not_found", 2, "run"}, refusal{"approval_foreign", 3, "preparation"}},
+		{"run: unknown", func(q *request) { q.run = "run" + unknownTail }, refusal{"not_found", 2, ""}, refusal{"approval_foreign", 3, "preparation"}},
 		{"run: not an id", func(q *request) { q.run = "latest" }, refusal{"invalid_argument", 2, "run"}, refusal{}},
 
 		{"generation: an earlier one", func(q *request) { q.generation = "0" }, refusal{"generation_stale", 4, ""}, refusal{}},
@@ -106,6 +106,7 @@ func badInputs(other *flow) []spoiled {
 
 		{"toolchain: not of the four", func(q *request) { q.command.toolchain = "sh" }, refusal{"invalid_argument", 2, "toolchain"}, refusal{}},
 		{"timeout: too long", func(q *request) { q.command.timeout = 3601 }, refusal{"invalid_argument", 2, "timeout"}, refusal{}},
+		{"timeout: zero", func(q *request) { q.more = []string{"--timeout", "0"} }, refusal{"invalid_argument", 2, "timeout"}, refusal{}},
 		{"timeout: negative", func(q *request) { q.command.timeout = -1 }, refusal{"invalid_argument", 2, "timeout"}, refusal{}},
 		{"timeout: beyond every number of seconds", func(q *request) { q.command.timeout = 1 << 62 }, refusal{"invalid_argument", 2, "timeout"}, refusal{}},
 
@@ -170,6 +171,9 @@ func TestBadInput_IsRefusedAndChangesNothing(t *testing.T) {
 		}
 	}
 	t.Run("and what was approved still runs", func(t *testing.T) {
+		if x := f.MustExecutions(t); len(x) != 0 {
+			t.Errorf("a refused call was admitted: %+v", x)
+		}
 		f.MustFollow(t, MustAnswer[resultView](t, f.Execute(t, a), 0))
 	})
 }

@@ -25,6 +25,10 @@ const canary = "e2e-canary-4f1c"
 type home struct {
 	dir, state string
 	env        []string
+	// sys is who the product's processes are, the tests' own user when nil; umask
+	// is theirs, the tests' own when empty.
+	sys   *syscall.SysProcAttr
+	umask string
 }
 
 // homes counts them.
@@ -78,13 +82,16 @@ type process struct {
 // start runs the product with exactly these arguments.
 func (h *home) start(t testing.TB, args ...string) *process {
 	t.Helper()
+	if h.umask != "" {
+		return h.exec(t, "/bin/sh", append([]string{"-c", "umask " + h.umask + `; exec "$0" "$@"`, lab.binary}, args...)...)
+	}
 	return h.exec(t, lab.binary, args...)
 }
 
 func (h *home) exec(t testing.TB, program string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(program, args...), line: strings.Join(args, " "), done: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir = h.env, h.dir
+	p.cmd.Env, p.cmd.Dir, p.cmd.SysProcAttr = h.env, h.dir, h.sys
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -46,8 +46,8 @@ project() { # toolchain project quiet|loud
 		show cyberagent run create "test $project" --workspace "$src" | tee "$work/run"
 		run=$(field run <"$work/run")
 		step "2. What commands of this Run may do"
-		show cyberagent run profile "$run" docker >/dev/null
-		show cyberagent run permission "$run" workspace_access >/dev/null
+		show cyberagent run profile "$run" docker | tail -n 3
+		show cyberagent run permission "$run" workspace_access | tail -n 3
 		step "3. Its own worktree: first look at the source, then confirm exactly that"
 		show cyberagent drydock create "$run" | tee "$work/source"
 		show cyberagent drydock create "$run" --trust "$(field trust <"$work/source")" | tee "$work/drydock"
@@ -67,15 +67,16 @@ project() { # toolchain project quiet|loud
 		approval=$(field approval <"$work/prep")
 		step "6. What the reviewer sees, and the decision"
 		show cyberagent run sandbox request "$preparation" --by demo-agent
-		show cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1 >/dev/null
+		show cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1 | head -n 2
 		step "7. Execute: once, offline, in the fixed container"
 	} >"$out"
 	local code=0 began=$EPOCHREALTIME
 	{
 		show cyberagent --output text run standard-code execute "${command[@]}" --preparation "$preparation" \
 			--approval "$approval" --operation-key execute-1 "${gates[@]}" >"$work/result" 2>"$work/output" || code=$?
-		cat "$work/output"
-		sed 's/^/  /' "$work/result"
+		head -n 1 "$work/result" # the command line
+		sed 's/^/  | /' "$work/output"
+		tail -n +2 "$work/result"
 	} >"$out"
 	local ended=$EPOCHREALTIME
 	awk -v tc="$tc" -v project="$project" -v code="$code" -v ms="$(((${ended/./} - ${began/./}) / 1000))" '
@@ -111,7 +112,9 @@ show cyberagent drydock diff "$demo_run"
 
 title "What is left"
 left=0
-containers=$(docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" ps -aq --filter label=cyberagent.installation --filter "name=standard-code-" | wc -l)
+# Ours are those that have something of this demo mounted.
+containers=$({ docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" ps -aq --filter label=cyberagent.installation |
+	xargs -r docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" inspect --format '{{range .Mounts}}{{.Source}} {{end}}' 2>/dev/null || true; } | grep -cF "$work" || true)
 mounts=$(grep -cF "$work" /proc/self/mountinfo || true)
 processes=$(pgrep -fc "$root/bin/cyberagent" || true)
 printf 'containers of ours  %s\nmounts of ours      %s\nprocesses of ours   %s\n' "$containers" "$mounts" "$processes"

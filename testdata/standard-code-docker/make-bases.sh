@@ -224,6 +224,40 @@ add_go() { # root
 		(cd "$REPO" && CGO_ENABLED=0 GOOS=linux GOFLAGS='' go build -trimpath -o "$to/pkg/tool/linux_$ARCH/covdata" cmd/covdata)
 	fi
 	chmod -R u+w "$to"
+	warm_go "$1"
+}
+
+# The environment of a go command in the product's container, as far as it
+# decides about cache entries (domain/toolchain has a test that compares).
+WARM_GO_ENV=(
+	CGO_ENABLED=0 GOENV=off GOFLAGS=-buildvcs=false GOPROXY=off GOROOT=/usr/local/go GOSUMDB=off GOTELEMETRY=off GOTOOLCHAIN=local
+)
+
+# Compiling the standard library takes longer than most tests and fills most of
+# the container's cache. So its archives, and what vet wants to know of them, are
+# made here once, by the same program in the same place; the runner links them.
+warm_go() { # root
+	local root=$1 cache=/usr/local/go/pkg/standard-code-cache work=/tmp/warm
+	mkdir -p "$root$work/m" "$root$cache"
+	printf 'module warm\n\ngo 1.26\n' >"$root$work/m/go.mod"
+	[ -c "$root/dev/null" ] || mknod -m 666 "$root/dev/null" c 1 3
+	local run=(unshare --net chroot "$root" /usr/bin/env -i PATH=/usr/local/go/bin:/usr/bin:/bin HOME=$work TMPDIR=$work
+		GOCACHE=$cache GOPATH=$work/path "${WARM_GO_ENV[@]}")
+	{
+		echo 'package warm'
+		echo 'import ('
+		"${run[@]}" /usr/local/go/bin/go list std | grep -vE '(^|/)(internal|vendor)(/|$)|^(builtin|unsafe|plugin)$|^cmd/' | sed 's/.*/\t_ "&"/'
+		echo ')'
+		printf 'func TestWarm(*testing.T) {}\n'
+	} | sed 's/^\t_ "testing"$/\t"testing"/' >"$root$work/m/warm_test.go"
+	"${run[@]}" /usr/bin/env -C $work/m /usr/local/go/bin/go test -count=1 . >&2
+	# Nothing of this module is kept in the container's way: entries say when they
+	# were made, which would make every build another image.
+	find "$root$cache" -name '*-a' -exec sed -i -E 's/ +[0-9]+$/ '"$(printf '%20s' "${EPOCH}000000000")"'/' {} +
+	rm -rf "$root$work" "$root$cache"/{README,trim.txt,testexpire.txt,fuzz}
+	(cd "$root$cache" && find . -type f -name '*-[ad]' -printf '%P\n' | LC_ALL=C sort) >"$root/tmp/index"
+	mv "$root/tmp/index" "$root$cache/index"
+	say "go: $(wc -l <"$root$cache/index") warm cache entries, $(du -sm "$root$cache" | cut -f1) MB"
 }
 
 add_node() { # root

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/fx"
 
 	"cyberagent/adapters/docker"
+	"cyberagent/app/selftest"
 	"cyberagent/config"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -36,6 +37,14 @@ func engineModule() fx.Option {
 			}
 		},
 	))
+}
+
+// newDecoys makes what the selftest plants on the configured engine.
+func newDecoys(cfg config.Config, e ports.Engine, ids ports.IDs) (selftest.Decoys, error) {
+	if e.Engine() == isolation.Docker {
+		return newDockerDecoys(cfg, e, ids)
+	}
+	return nil, noAdapter(string(e.Engine()))
 }
 
 func noAdapter(engine string) error {

@@ -48,14 +48,19 @@ func Options(cfg config.Config) fx.Option {
 // Open builds and starts the graph. The returned function stops it.
 func Open(ctx context.Context, cfg config.Config) (App, func(), error) {
 	var app App
-	x := fx.New(Options(cfg), fx.Populate(&app))
+	stop, err := open(ctx, Options(cfg), fx.Populate(&app))
+	return app, stop, err
+}
+
+func open(ctx context.Context, opts ...fx.Option) (func(), error) {
+	x := fx.New(opts...)
 	if err := x.Err(); err != nil {
-		return app, nil, cause(err)
+		return nil, cause(err)
 	}
 	if err := x.Start(ctx); err != nil {
-		return app, nil, cause(err)
+		return nil, cause(err)
 	}
-	return app, func() {
+	return func() {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = x.Stop(stop)

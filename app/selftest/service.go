@@ -1,0 +1,284 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"cyberagent/app/approvals"
+	"cyberagent/app/drydocks"
+	"cyberagent/app/runs"
+	"cyberagent/app/standardcode"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
+	"cyberagent/ports"
+)
+
+// Service is the use case over the product's own use cases, in a home of its own.
+type Service struct {
+	Runs         *runs.Service
+	Drydocks     *drydocks.Service
+	Approvals    *approvals.Service
+	StandardCode *standardcode.Service
+
+	Ledger    ports.Ledger
+	Engine    ports.Engine
+	Locks     ports.OwnerLocks
+	Clock     ports.Clock
+	Processes Processes
+	Files     Files
+	Decoys    Decoys
+
+	// shapes are the kinds of files of a quiet installation.
+	shapes map[string]bool
+	mu     sync.Mutex
+	lanes  int
+}
+
+// Options choose what is tried.
+type Options struct {
+	Repeat   int
+	Parallel int
+	Seed     uint64
+	// Only keeps the edges whose name contains it.
+	Only string
+	// Progress is told in a few words what was tried; nil for nobody.
+	Progress func(string)
+}
+
+// The bounds of the options.
+const (
+	MostRepeats  = 1000
+	MostParallel = 8
+)
+
+var errNoReceipt = errors.New("no receipt")
+
+// task is one trial that is to be made.
+type task struct {
+	edge int
+	seed uint64
+}
+
+// Crash tries every edge. What does not hold is in the report; an error means
+// that the selftest could not be made at all. Whatever happens, what it made on
+// the engine is taken away again, and the report says so.
+func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error) {
+	edges := chosen(opt.Only)
+	if len(edges) == 0 {
+		return rep, fault.New(fault.InvalidArgument, "no edge's name contains %q", opt.Only).At("edge").
+			Hint("`cyberagent selftest crash --list` names them")
+	}
+	began := s.Clock.Boot().Since
+	rep = newReport(edges, opt, string(s.Engine.Engine()), s.Clock.Now())
+	defer func() {
+		s.cleanUp(ctx, &rep)
+		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
+		rep.conclude(err == nil && ctx.Err() == nil)
+	}()
+	facts, err := s.Engine.Probe(ctx)
+	if err != nil {
+		return rep, err
+	}
+	rep.EngineVersion = facts.Version
+	if err = s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
+		return rep, err
+	}
+	lanes := make([]*lane, opt.Parallel)
+	for i := range lanes {
+		if lanes[i], err = s.openLane(ctx, s.nextLane()); err != nil {
+			return rep, err
+		}
+	}
+	if err = s.control(ctx, lanes[0], opt.Seed); err != nil {
+		return rep, err
+	}
+	err = s.all(ctx, lanes, edges, opt, &rep)
+	return rep, err
+}
+
+func (s *Service) nextLane() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes++
+	return s.lanes
+}
+
+// control proves that the command runs undisturbed, and notes which kinds of
+// files a quiet installation has.
+func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
+	o, err := l.approve(ctx, fmt.Sprintf("control-%016x", (&random{seed}).next()), false)
+	if err != nil {
+		return err
+	}
+	d, err := s.Processes.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if d.Killed || d.Status != 0 {
+		return fault.New(fault.Internal, "the command does not run undisturbed (exit status %d): %s", d.Status, d.Output).
+			Hint("run `cyberagent run standard-code readiness` on a Run of yours; the selftest needs a ready engine and image")
+	}
+	if l.drydock, err = s.Drydocks.Status(ctx, l.run); err != nil {
+		return err
+	}
+	names, err := s.Files.Listing()
+	s.shapes = map[string]bool{ownerLock: true}
+	for _, n := range names {
+		s.shapes[shape(n)] = true
+	}
+	return err
+}
+
+// all works through the tasks, one lane a worker.
+func (s *Service) all(ctx context.Context, lanes []*lane, edges []Edge, opt Options, rep *Report) error {
+	r := &random{opt.Seed}
+	var tasks []task
+	for range opt.Repeat {
+		for i := range edges {
+			tasks = append(tasks, task{i, r.next()})
+		}
+	}
+	shuffle(r, tasks)
+	todo := make(chan task, len(tasks))
+	for _, t := range tasks {
+		todo <- t
+	}
+	close(todo)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wait sync.WaitGroup
+	for _, l := range lanes {
+		wait.Go(func() {
+			for t := range todo {
+				if ctx.Err() != nil {
+					return
+				}
+				if l = s.one(ctx, l, edges[t.edge], t, len(lanes) == 1, opt, rep); l == nil {
+					stop(fault.New(fault.Internal, "no further Drydock could be made"))
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// one makes one trial and notes it. It returns the lane to go on with: a new one
+// after a failure, for the old one may be in any state.
+func (s *Service) one(ctx context.Context, l *lane, e Edge, k task, alone bool, opt Options, rep *Report) *lane {
+	s.mu.Lock()
+	failed := rep.Edges[k.edge].Verdict == Failed
+	s.mu.Unlock()
+	if failed {
+		return l // its evidence is there
+	}
+	t := &trial{s: s, l: l, edge: e, quiet: alone}
+	began := s.Clock.Boot().Since
+	err := t.run(ctx, &random{k.seed})
+	if ctx.Err() != nil {
+		return l
+	}
+	if err != nil {
+		t.problems.add("it could not be tried: %v", err)
+	}
+	took := s.Clock.Boot().Since - began
+	s.mu.Lock()
+	rep.note(k.edge, t, took)
+	done := rep.tried()
+	s.mu.Unlock()
+	if opt.Progress != nil {
+		opt.Progress(progress(done, opt.Repeat*len(rep.Edges), e, t, took))
+	}
+	if len(t.problems) == 0 {
+		return l
+	}
+	next, err := s.openLane(ctx, s.nextLane())
+	if err != nil {
+		s.mu.Lock()
+		rep.Failures = append(rep.Failures, Failure{Edge: e.Name(), Problem: "no further Drydock could be made: " + err.Error()})
+		s.mu.Unlock()
+		return nil
+	}
+	return next
+}
+
+func progress(done, all int, e Edge, t *trial, took time.Duration) string {
+	verdict := "ok"
+	if len(t.problems) > 0 {
+		verdict = "FAILED: " + strings.Join(t.problems, "; ")
+	}
+	return fmt.Sprintf("%d/%d %s: %s, %.1fs %s", done, all, e.Name(), t.ended, took.Seconds(), verdict)
+}
+
+// cleanUp takes everything from the engine that this installation owns, then the
+// decoys. The caller's cancellation does not end it.
+func (s *Service) cleanUp(ctx context.Context, rep *Report) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*limits.EngineCall)
+	defer cancel()
+	fail := func(what string, err error) {
+		rep.Failures = append(rep.Failures, Failure{Edge: "clean-up", Problem: what + ": " + err.Error()})
+	}
+	if touched, err := s.Decoys.Touched(ctx); err != nil {
+		fail("the decoys cannot be seen", err)
+	} else {
+		for _, t := range touched {
+			rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: "a decoy was touched: " + t})
+		}
+	}
+	n, err := s.Decoys.Remove(ctx)
+	if rep.CleanUp.Decoys = n; err != nil {
+		fail("a decoy cannot be removed", err)
+	}
+	if _, err := s.StandardCode.Recover(ctx, standardcode.RecoverInput{}); err != nil {
+		fail("what was left could not be recovered", err)
+	}
+	left, err := s.Engine.FindOwned(ctx, s.Ledger.Installation())
+	if err != nil {
+		fail("containers cannot be seen", err)
+	}
+	for _, c := range left {
+		rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: "a container is left at the end: " + c.Name})
+		owner := ports.Ownership{Admission: id.Admission(c.Labels[isolation.LabelAdmission]), Installation: s.Ledger.Installation()}
+		if err := s.Engine.Remove(ctx, c.ID, owner); err != nil {
+			fail("container "+c.Name+" cannot be removed", err)
+			continue
+		}
+		rep.CleanUp.Containers++
+	}
+	if names, err := s.Files.Listing(); err == nil {
+		for _, n := range names {
+			if shape(n) == ownerLock {
+				rep.StaleLocks++
+			}
+		}
+	}
+}
+
+// ownerLock is the shape of the lock of an owner. One that was killed leaves its
+// file; that it is free says that it is dead.
+const ownerLock = "owners/own_#"
+
+// strange says whether no quiet installation has such a file.
+func (s *Service) strange(name string) bool { return s.shapes != nil && !s.shapes[shape(name)] }
+
+var (
+	identifier = regexp.MustCompile(`_[0-9A-HJKMNP-TV-Z]{26}`)
+	hexName    = regexp.MustCompile(`[0-9a-f]{32,64}`)
+	hexDir     = regexp.MustCompile(`/[0-9a-f]{2}/`)
+)
+
+// shape is a file's name without what differs from one to the next.
+func shape(name string) string {
+	return hexDir.ReplaceAllString(hexName.ReplaceAllString(identifier.ReplaceAllString(name, "_#"), "#"), "/#/")
+}

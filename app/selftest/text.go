@@ -1,0 +1,98 @@
+package selftest
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Text writes the report for a person.
+func (r Report) Text(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, "EDGE\tENGINE\tREPEATS\tKILLS\tSTARTS\tLEAKS\tENDED\tVERDICT")
+	for _, row := range r.Edges {
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\n",
+			row.Edge, row.Engine, row.Repeats, row.Kills, row.starts(), row.Leaks, row.ends(), row.Verdict)
+	}
+	_ = tw.Flush()
+	_, _ = fmt.Fprintln(w)
+	for _, f := range r.Failures {
+		_, _ = fmt.Fprintf(w, "FAILED %s %s: %s\n", f.Edge, f.ExecutionID, f.Problem)
+	}
+	_, _ = fmt.Fprintf(w, "%s: %d edges, %d repeats each, %s %s, seed %d, %d s\n",
+		r.Verdict, len(r.Edges), r.Repeat, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
+	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t\n",
+		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved)
+	if r.Kept != "" {
+		_, _ = fmt.Fprintf(w, "evidence: %s\n", r.Kept)
+	}
+}
+
+func (row Row) starts() string { return fmt.Sprintf("%d (at most %d)", row.Starts, row.MostStarts) }
+
+func (row Row) ends() string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(row.Ends)) {
+		all = append(all, fmt.Sprintf("%s %d", k, row.Ends[k]))
+	}
+	return strings.Join(all, ", ")
+}
+
+const markdownHead = `# Crash selftest
+
+<!-- Made by ` + "`make selftest`" + `. Do not edit. -->
+
+`
+
+const markdownMethod = `
+## Method
+
+Each repeat is one approved command of the python toolchain, taken through the product's own flow in a temporary home:
+prepared, approved, executed by another process. The command appends one line with a token of its own to a file of the
+workspace; that line is the only evidence of a start that counts. The executing process ends itself with KILL at the edge's
+moment: at a fail point that is compiled into the product and that only this verb's own child can arm. For an edge of
+recovery, the owner dies while the command runs, and the recovery is killed at the moment. A *during* edge dies after a
+random delay in the middle of a call of the engine or of git.
+
+Another process then recovers, in one of three ways that the seed chooses: for the Run, for the one admission, or by
+repeating the execute. After that all of this must hold, or the edge fails:
+
+- the command's own evidence shows as many starts as are right for that moment, and never two;
+- the engine has no container of this admission, and at the end none of this ledger;
+- decoys are untouched: a container with the product's name pattern and another installation's labels, one with this
+  installation's label and an admission that the ledger does not know, one with a similar name and no label, and files in the
+  home, in drydocks/ and in owners/;
+- the log replays to finalized, with one start intent at the most and one end; there is one terminal receipt, and it says what
+  the result says; how it ended is what is right for that moment;
+- the Drydock is ready and intact, its files equal its Checkpoint, its generation is the result's; a command that ran has one
+  Checkpoint with its one change, otherwise the result says that nothing changed; the shadow repository holds the recorded
+  Checkpoints and no other;
+- nothing is left below the home that a quiet installation does not have, and no lock of a dead owner is held;
+- the same execute under the same key answers the recorded result, twice, and starts nothing.
+`
+
+// Markdown renders the report as a document.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	b.WriteString(markdownHead)
+	_, _ = fmt.Fprintf(&b, "Verdict: **%s**. %s, %s %s, %d edges, %d repeats each, seed %d, %d in parallel, %d s.\n\n",
+		r.Verdict, r.CompletedAt.UTC().Format("2006-01-02"), r.Engine, r.EngineVersion, len(r.Edges), r.Repeat, r.Seed, r.Parallel, r.TookMillis/1000)
+	b.WriteString("| edge | engine | repeats | kills | starts | most of one | leaks | late | ended | verdict |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, row := range r.Edges {
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %d | %d | %d | %d | %d | %d | %s | %s |\n",
+			row.Edge, row.Engine, row.Repeats, row.Kills, row.Starts, row.MostStarts, row.Leaks, row.Late, row.ends(), row.Verdict)
+	}
+	for _, f := range r.Failures {
+		_, _ = fmt.Fprintf(&b, "\nFailed: `%s`: %s\n", f.Edge, f.Problem)
+	}
+	b.WriteString("\n*kills* counts killed processes; an edge of recovery kills the owner, too. *late* counts containers that the engine made\nafter recovery had looked, for a request of the dead process, and that the next recovery removed.\n\n")
+	b.WriteString("Without an edge, because the actor does not write the event:\n\n| actor | event | reason |\n| --- | --- | --- |\n")
+	for _, x := range r.NotApplicable {
+		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s |\n", x.Actor, x.Event, x.Reason)
+	}
+	b.WriteString(markdownMethod)
+	return b.String()
+}

@@ -1,0 +1,49 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWarm_LinksWhatTheIndexNamesAndNothingElse(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	hash := "ab" + strings.Repeat("0", 62)
+	index := strings.Join([]string{"ab/" + hash + "-a", "ab/" + hash + "-d", "../x", "ab/../../etc/passwd", "cd/" + hash + "-a", "ab/" + hash + "-x", ""}, "\n")
+	if err := os.WriteFile(filepath.Join(from, "index"), []byte(index), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := warm(from, to); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := filepath.WalkDir(to, func(p string, d os.DirEntry, err error) error {
+		if !d.IsDir() {
+			rel, _ := filepath.Rel(to, p)
+			got = append(got, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "ab/" + hash + "-a ab/" + hash + "-d trim.txt"; strings.Join(got, " ") != want {
+		t.Errorf("made %q, want %q", got, want)
+	}
+	if l, err := os.Readlink(filepath.Join(to, "ab", hash+"-a")); err != nil || l != from+"/ab/"+hash+"-a" {
+		t.Errorf("links to %q, %v", l, err)
+	}
+}
+
+func TestWarm_AnImageWithoutAWarmCacheIsFine(t *testing.T) {
+	to := t.TempDir()
+	if err := warm(filepath.Join(to, "absent"), to); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := os.ReadDir(to); len(all) != 0 {
+		t.Errorf("made %v", all)
+	}
+}

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// abuse is one way to misbehave, how it must end, and what else must be true.
+type abuse struct {
+	name    string
+	args    []string
+	timeout int
+	ends    []string // status/reason; more than one where the boundary decides
+	exit    int
+	check   func(*testing.T, resultView)
+}
+
+var abuses = []abuse{
+	{"a fork bomb fails at the limit of processes", []string{"forks"}, 120, []string{"failed/pids_limit"}, 5, nil},
+	{"a fork bomb that goes on is killed in time", []string{"stubborn_forks"}, 3, []string{"timed_out/timeout"}, 6, nil},
+	{
+		"a file of 17 MiB in the workspace", []string{"big_file", "/workspace"}, 120,
+		// The ceiling of one file is all the growth there is: with a block of the
+		// filesystem's own beside it, growth is past its limit too.
+		[]string{"failed/file_size", "failed/workspace_growth_bytes"}, 5, growthWithin,
+	},
+	{
+		"a file of 17 MiB in the cache", []string{"big_file", "/standard-code/cache/tmp"}, 120,
+		[]string{"failed/file_size"}, 5, func(t *testing.T, r resultView) {
+			if r.Details["file_size_path"] != "/standard-code/cache/tmp/big" {
+				t.Errorf("the file is not named: %v", r.Details)
+			}
+		},
+	},
+	{"5,000 files", []string{"many_files"}, 120, []string{"failed/workspace_growth_entries"}, 5, nil},
+	{"64 files of 1 MiB", []string{"sixty_four"}, 120, []string{"failed/workspace_growth_bytes"}, 5, growthWithin},
+	{"sparse files of 32 MiB", []string{"sparse"}, 120, []string{"failed/workspace_growth_bytes"}, 5, nil},
+	{"output without an end", []string{"endless"}, 3, []string{"timed_out/timeout"}, 6, outputBounded},
+	{"an ignored TERM", []string{"stubborn"}, 2, []string{"timed_out/timeout"}, 6, nil},
+	{
+		"a grandchild that holds standard output", []string{"orphan"}, 120, []string{"succeeded/exited"}, 0,
+		func(t *testing.T, r resultView) {
+			if r.Resources.WallMillis > 60_000 || r.Artifacts[0].SizeBytes != int64(len("the parent is done\n")) {
+				t.Errorf("the end did not come with the parent: %+v, %+v", r.Resources, r.Artifacts)
+			}
+		},
+	},
+	{"too much memory", []string{"memory"}, 120, []string{"failed/oom_killed"}, 5, nil},
+	{"a full cache", []string{"cache"}, 120, []string{"failed/cache_full"}, 5, nil},
+	{
+		"a signal", []string{"killed"}, 120, []string{"failed/signaled"}, 5, func(t *testing.T, r resultView) {
+			if r.Signal != "SIGSEGV" || r.ExitCode != nil {
+				t.Errorf("signal %q, exit code %v", r.Signal, r.ExitCode)
+			}
+		},
+	},
+}
+
+// growthWithin: what a killed command left is near the limit, not what it tried.
+func growthWithin(t *testing.T, r resultView) {
+	if r.Resources.GrowthBytes > 48<<20 {
+		t.Errorf("it grew by %d bytes before it ended", r.Resources.GrowthBytes)
+	}
+}
+
+func outputBounded(t *testing.T, r resultView) {
+	out := r.Artifacts[0]
+	if !out.Truncated || out.Lost || out.KeptBytes > 256<<10 || out.SizeBytes <= out.KeptBytes || out.Lines == 0 {
+		t.Errorf("the receipt: %+v", out)
+	}
+}
+
+func TestLimits_MisbehaviourEndsWithItsReasonAndTheNextRunWorks(t *testing.T) {
+	t.Parallel()
+	for _, a := range abuses {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			h := MustHome(t)
+			f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
+			checkAbuse(t, f, a)
+		})
+	}
+}
+
+func checkAbuse(t *testing.T, f *flow, a abuse) {
+	t.Helper()
+	r := f.MustRun(t, python(append([]string{"abuse.py"}, a.args...)...).within(a.timeout), a.exit)
+	known := false
+	for _, e := range a.ends {
+		known = known || e == r.ended()
+	}
+	if !known {
+		t.Errorf("it ended %s, want %s: %v", r.ended(), strings.Join(a.ends, " or "), r.Details)
+	}
+	if (r.ExitCode != nil) != (r.Reason == "exited") {
+		t.Errorf("%s with the exit code %v", r.ended(), r.ExitCode)
+	}
+	if r.Checkpoint.GenerationAfter != r.Checkpoint.GenerationBefore+1 || r.Recovery {
+		t.Errorf("the Checkpoint: %+v", r.Checkpoint)
+	}
+	if a.check != nil {
+		a.check(t, r)
+	}
+	f.MustRunOrdinarily(t)
+}
+
+// Growth that no name shows is found by the space that goes: other commands on
+// the disk would disturb it, and so it runs alone.
+func TestLimits_GrowthThatNoNameShowsEnds(t *testing.T) {
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
+	checkAbuse(t, f, abuse{
+		args: []string{"deleted"}, timeout: 240, exit: 5,
+		ends: []string{"failed/workspace_growth_unattributed", "failed/workspace_growth_bytes"},
+	})
+}

@@ -1,0 +1,126 @@
+"""A command that misbehaves in the way that its first argument names."""
+import os
+import signal
+import sys
+import time
+
+MIB = 1 << 20
+
+
+def started():
+    """Says to the test, which reads the Drydock, that the command runs."""
+    with open("/workspace/started", "w"):
+        pass
+
+
+def forks():
+    # Every process forks until one is refused; the first one then fails.
+    while True:
+        os.fork()
+
+
+def stubborn_forks():
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+
+
+def write(path, size):
+    with open(path, "wb") as f:
+        while size > 0:
+            size -= f.write(b"x" * min(MIB, size))
+
+
+def big_file(directory):
+    write(directory + "/big", 17 * MIB)
+
+
+def many_files():
+    for i in range(5000):
+        open("/workspace/f%d" % i, "w").close()
+    time.sleep(60)
+
+
+def sixty_four():
+    for i in range(64):
+        write("/workspace/m%d" % i, MIB)
+    time.sleep(60)
+
+
+def sparse():
+    with open("/workspace/sparse", "wb") as f:
+        f.truncate(16 * MIB)
+    with open("/workspace/sparse2", "wb") as f:
+        f.truncate(16 * MIB)
+    time.sleep(60)
+
+
+def endless():
+    block = b"all work and no play\n" * 4096
+    while True:
+        os.write(1, block)
+
+
+def stubborn():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    started()
+    while True:
+        time.sleep(60)
+
+
+def orphan():
+    # The grandchild keeps standard output and a session of its own.
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    print("the parent is done", flush=True)
+
+
+def deleted():
+    # Each file is removed before the next one is made: no name shows the growth.
+    held = []
+    for i in range(12):
+        f = open("/workspace/hidden", "wb")
+        for _ in range(12):
+            f.write(b"x" * MIB)
+        f.flush()
+        os.unlink("/workspace/hidden")
+        held.append(f)
+    time.sleep(240)
+
+
+def memory():
+    held = []
+    while True:
+        held.append(b"x" * (16 * MIB))
+
+
+def cache():
+    for i in range(20):
+        write("/standard-code/cache/tmp/c%d" % i, 15 * MIB)
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGSEGV)
+    time.sleep(60)
+
+
+def wait():
+    started()
+    time.sleep(240)
+
+
+def append_and_wait():
+    with open("/workspace/lines", "a") as f:
+        f.write("line\n")
+    started()
+    time.sleep(3)
+
+
+globals()[sys.argv[1]](*sys.argv[2:])
