@@ -140,3 +140,27 @@ func median(d []time.Duration) time.Duration {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// BenchmarkHistory makes a thousand Checkpoints: the last must cost what the
+// first cost.
+func BenchmarkHistory(b *testing.B) {
+	const checkpoints, window = 1000, 100
+	y := mustDock(b, mustRepo(b, someFiles))
+	var captures, drifts sample
+	for b.Loop() {
+		for n := range checkpoints {
+			mustDo(b, os.WriteFile(y.path("a/b/c.go"), fmt.Appendf(nil, "package c // %d\n", n), 0o644))
+			captures.add(func() { y.capture() })
+			drifts.add(func() { y.drift() })
+		}
+	}
+	b.ReportMetric(ms(median(captures.cpu[:window])), "first-capture-cpu-ms")
+	b.ReportMetric(ms(median(captures.cpu[len(captures.cpu)-window:])), "last-capture-cpu-ms")
+	b.ReportMetric(ms(median(captures.wall[:window])), "first-capture-ms")
+	b.ReportMetric(ms(median(captures.wall[len(captures.wall)-window:])), "last-capture-ms")
+	b.ReportMetric(ms(median(drifts.wall[:window])), "first-drift-ms")
+	b.ReportMetric(ms(median(drifts.wall[len(drifts.wall)-window:])), "last-drift-ms")
+	u, err := y.d.Usage(b.Context(), y.place.Shadow)
+	mustDo(b, err)
+	b.ReportMetric(float64(u.Bytes)/1024/float64(checkpoints), "KiB/checkpoint")
+}

@@ -95,4 +95,11 @@ func notFound(what, id string) error {
 	return fault.New(fault.NotFound, "no %s %s", what, id).Hint("copy the id from the output that made it")
 }
 
+// ended says whether err is what the end of a context looks like from within a
+// transaction: database/sql rolls back behind its back.
+func ended(err error) bool {
+	se, ok := errors.AsType[*sqlite.Error](err)
+	return errors.Is(err, sql.ErrTxDone) || (ok && se.Code()&0xff == sqlite3.SQLITE_INTERRUPT)
+}
+
 func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -38,6 +38,9 @@ func (r *records) fault(op string, err error) error {
 	if err == nil || r.failed != nil {
 		return r.failed
 	}
+	if r.ctx.Err() != nil && ended(err) {
+		err = r.ctx.Err()
+	}
 	if se, ok := errors.AsType[*sqlite.Error](err); ok && r.reads && se.Code()&0xff == sqlite3.SQLITE_READONLY {
 		err = fault.Wrap(fault.Internal, err, "ledger: %s inside Read", op)
 	}

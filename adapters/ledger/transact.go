@@ -69,7 +69,7 @@ func (l *Ledger) once(ctx context.Context, db *bun.DB, fn func(ports.Records) er
 	if err := fn(r); err != nil || r.failed != nil {
 		return r.starts, cmp.Or(r.failed, err)
 	}
-	return r.starts, l.translate("commit", tx.Commit())
+	return r.starts, r.fault("commit", tx.Commit())
 }
 
 // checkSchema refuses to work on what a newer program has migrated meanwhile:

@@ -48,6 +48,20 @@ func TestATransactionIsKeptWholeOrNotAtAll(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		},
+		"the context ended within, a while ago": func(t *testing.T, l *Ledger, c *chain) {
+			ctx, cancel := context.WithCancel(t.Context())
+			err := l.Write(ctx, func(r ports.Records) error {
+				cancel()
+				time.Sleep(20 * time.Millisecond) // database/sql has rolled back by now
+				if err := c.prepared(r); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v", err)
+				}
+				return nil
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		},
 		"the context ended before": func(t *testing.T, l *Ledger, c *chain) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

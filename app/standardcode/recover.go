@@ -54,6 +54,8 @@ const (
 	OutcomeOwned     = "owned"
 	OutcomePreserved = "preserved"
 	OutcomePlanned   = "planned"
+	// OutcomeUnfinished: a step failed; what was done is recorded, recover again.
+	OutcomeUnfinished = "unfinished"
 )
 
 // Recover brings admissions whose owner is dead to their one end. It never
@@ -68,9 +70,14 @@ func (s *Service) Recover(ctx context.Context, in RecoverInput) (Recovery, error
 	for _, adm := range todo {
 		item, err := s.recoverOne(ctx, adm, in.DryRun)
 		if err != nil {
-			return out, err
+			if in.Admission != "" || ctx.Err() != nil {
+				return out, err
+			}
+			// One that cannot be finished now must not keep the others waiting.
+			item.Outcome, item.Why = OutcomeUnfinished, err.Error()
 		}
-		if item.Outcome == OutcomeOwned || item.Outcome == OutcomePreserved {
+		switch item.Outcome {
+		case OutcomeOwned, OutcomePreserved, OutcomeUnfinished:
 			out.Open++
 		}
 		out.Items = append(out.Items, item)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"cyberagent/domain/drydock"
@@ -22,6 +23,8 @@ type salvage struct {
 	engine ports.Engine
 	adm    lifecycle.Admission
 
+	// renewing guards lease, which the heartbeat moves on.
+	renewing   sync.Mutex
 	lease      lifecycle.Lease
 	ownerLives bool
 	situation  lifecycle.Situation
@@ -144,22 +147,51 @@ func (v *salvage) take(ctx context.Context) (release func(), err error) {
 		unlock()
 		return nil, err
 	}
-	return unlock, nil
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go v.beat(beating)
+	return func() { stop(); unlock() }, nil
+}
+
+// beat renews the lease while recovery works: stopping, removing and recording
+// may take longer than one lease. A lease that is lost shows at the next write.
+func (v *salvage) beat(ctx context.Context) {
+	tick := time.NewTicker(limits.LeaseBeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		old, boot := v.claim(), v.s.Clock.Boot()
+		_ = v.s.Ledger.Write(ctx, func(rec ports.Records) error {
+			next, err := rec.RenewLease(old, boot)
+			if err != nil {
+				return err
+			}
+			v.renewing.Lock()
+			v.lease = next
+			v.renewing.Unlock()
+			return nil
+		})
+	}
+}
+
+// claim is the lease as it is now.
+func (v *salvage) claim() lifecycle.Lease {
+	v.renewing.Lock()
+	defer v.renewing.Unlock()
+	return v.lease
 }
 
 func (v *salvage) append(ctx context.Context, e lifecycle.Event, detail map[string]string) error {
+	lease := v.claim()
 	entry := lifecycle.Entry{
-		Admission: v.adm.ID, Event: e, Owner: v.lease.Owner, Generation: v.lease.Generation, Detail: detail, At: v.s.Clock.Now(),
+		Admission: v.adm.ID, Event: e, Owner: lease.Owner, Generation: lease.Generation, Detail: detail, At: v.s.Clock.Now(),
 	}
 	v.s.hit(Recoverer, Before(e))
 	defer v.s.hit(Recoverer, After(e))
 	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
-		// Every step renews: recovery's own steps are shorter than a lease.
-		l, err := rec.RenewLease(v.lease, v.s.Clock.Boot())
-		if err != nil {
-			return err
-		}
-		v.lease = l
 		return rec.Append(entry, v.s.Clock.Boot())
 	})
 }
@@ -260,21 +292,21 @@ func (v *salvage) checkpoint(ctx context.Context, r *Result) ending {
 }
 
 func (v *salvage) finalize(ctx context.Context, verdict result.Verdict, end ending, r Result) error {
-	boot := v.s.Clock.Boot()
+	lease := v.claim()
 	v.s.hit(Recoverer, Before(lifecycle.FinalizeDone))
 	defer v.s.hit(Recoverer, After(lifecycle.FinalizeDone))
 	return v.s.Ledger.Write(ctx, func(rec ports.Records) error {
 		defer v.s.hit(Recoverer, Within(lifecycle.FinalizeDone))
 		entry := lifecycle.Entry{
-			Admission: v.adm.ID, Event: lifecycle.FinalizeDone, Owner: v.lease.Owner, Generation: v.lease.Generation,
+			Admission: v.adm.ID, Event: lifecycle.FinalizeDone, Owner: lease.Owner, Generation: lease.Generation,
 			Detail: verdictDetail(verdict), At: v.s.Clock.Now(),
 		}
-		if err := rec.Append(entry, boot); err != nil {
+		if err := rec.Append(entry, v.s.Clock.Boot()); err != nil {
 			return err
 		}
 		if err := writeEnd(rec, v.adm, verdict, end, r, v.started); err != nil {
 			return err
 		}
-		return rec.ReleaseLease(v.lease)
+		return rec.ReleaseLease(lease)
 	})
 }
