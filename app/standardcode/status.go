@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"cyberagent/domain/fault"
@@ -51,6 +52,7 @@ func (s *Service) Status(ctx context.Context, rid id.Run, adm id.Admission) ([]E
 			all = []lifecycle.Admission{a}
 		} else if _, err = rec.Run(rid); err == nil {
 			all, err = rec.ListAdmissions(rid)
+			slices.Reverse(all) // the ledger has the oldest first
 		}
 		if err != nil {
 			return err

@@ -39,20 +39,24 @@ func MustHome(t testing.TB) *home {
 	t.Helper()
 	dir := filepath.Join(lab.dir, fmt.Sprintf("home-%d", homes.Add(1)))
 	remove := mustDisk(t, dir)
+	h := &home{dir: dir, state: filepath.Join(dir, "state")}
 	t.Cleanup(func() {
-		(&home{dir: dir}).MustHaveNoContainer(t)
+		if h.MustHaveNoContainer(t); t.Failed() {
+			// A test that failed in the middle leaves nothing to others.
+			_ = h.start(t, "run", "standard-code", "recover", "--all").Wait(t)
+		}
 		remove()
 	})
-	state := filepath.Join(dir, "state")
-	return &home{dir: dir, state: state, env: []string{
+	h.env = []string{
 		"PATH=" + filepath.Dir(lab.binary) + ":" + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(dir, "nobody"),
-		"CYBERAGENT_HOME=" + state,
+		"CYBERAGENT_HOME=" + h.state,
 		"CYBERAGENT_DOCKER_SOCKET=" + lab.socket,
 		"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=" + lab.digest,
 		"E2E_SECRET=" + canary, "AWS_SECRET_ACCESS_KEY=" + canary, "SSH_AUTH_SOCK=/tmp/" + canary,
 		"LD_PRELOAD_CANARY=" + canary, "GIT_AUTHOR_NAME=" + canary, "PYTHONPATH=/" + canary,
-	}}
+	}
+	return h
 }
 
 // with returns the same installation for processes with more environment.
