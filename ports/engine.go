@@ -94,7 +94,9 @@ type Exit struct {
 // Output is the attachment to a container's two streams, made before start.
 // Stdout carries the runner's frames, Stderr its report. Both end with EOF when
 // the container's process ended and everything was delivered, or with an error
-// when the attachment broke. Close ends the attachment at once and never hangs.
+// when the attachment broke. Both must be read at the same time, to the end or to
+// Close: engines deliver them through one connection, and one that is not read
+// stops. Close ends the attachment at once and never hangs.
 type Output struct {
 	Stdout io.Reader
 	Stderr io.Reader

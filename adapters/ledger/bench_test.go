@@ -37,7 +37,7 @@ func TestTenThousandRunsAreListedByTheIndex(t *testing.T) {
 	t.Logf("the newest 50 of %d in %s, all in %s", len(all), newest, time.Since(began))
 	// What is fast by an index is fast on a busy machine too; a bound on the time
 	// alone would not say so.
-	if newest > 250*time.Millisecond {
+	if newest > time.Second {
 		t.Errorf("50 runs took %s", newest)
 	}
 	var details []string

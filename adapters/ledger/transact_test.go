@@ -185,45 +185,42 @@ func TestAWriteInsideAWriteEndsBusyRatherThanNever(t *testing.T) {
 
 func TestAnotherWriterIsWaitedForAsLongAsConfigured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
-	holder, c := open(t, path), chainOf(t, 1)
-	impatient, err := Open(t.Context(), Config{Path: path, BusyWait: 300 * time.Millisecond})
+	holder, patient, c := open(t, path), open(t, path), chainOf(t, 1)
+	impatient, err := Open(t.Context(), Config{Path: path, BusyWait: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer impatient.Close()
-	hold := func(d time.Duration, meanwhile func()) {
-		held, done := make(chan struct{}), make(chan error)
-		go func() {
-			done <- holder.Write(context.Background(), func(ports.Records) error { close(held); time.Sleep(d); return nil })
-		}()
-		<-held
-		meanwhile()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+
+	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		done <- holder.Write(context.Background(), func(ports.Records) error { close(held); <-release; return nil })
+	}()
+	<-held
+	// Excluded from its first statement: the function does not even begin.
+	err = impatient.Write(t.Context(), func(ports.Records) error { t.Error("two writers at once"); return nil })
+	if !errors.Is(err, fault.LedgerBusy) || fault.From(err).Remedy == "" {
+		t.Errorf("got %v", err)
 	}
-	hold(1200*time.Millisecond, func() {
-		// Excluded from its first statement: the function does not even begin.
-		err := impatient.Write(t.Context(), func(ports.Records) error { t.Error("two writers at once"); return nil })
-		if !errors.Is(err, fault.LedgerBusy) || fault.From(err).Remedy == "" {
-			t.Errorf("got %v", err)
-		}
-		// Reading waits for no writer.
-		if n := runs(t, impatient); n != 0 {
-			t.Errorf("%d runs", n)
-		}
-		// A context ends the wait at once, also inside SQLite.
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		if err := impatient.Write(ctx, c.prepared); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		if d := time.Since(began); d > 200*time.Millisecond {
-			t.Errorf("the context ended the wait after %s", d)
-		}
-	})
-	hold(100*time.Millisecond, func() { write(t, impatient, c.prepared) })
+	// Reading waits for no writer.
+	if n := runs(t, patient); n != 0 {
+		t.Errorf("%d runs", n)
+	}
+	// A context ends the wait, also inside SQLite, long before BusyWait.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := patient.Write(ctx, c.prepared); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if d := time.Since(began); d > defaultBusyWait/3 {
+		t.Errorf("the context ended the wait after %s", d)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { close(release) })
+	write(t, patient, c.prepared)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestManyGoroutinesShareOneLedger(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"cyberagent/app/drydocks"
 	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
+	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -82,11 +83,9 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
 		rep.conclude(err == nil && ctx.Err() == nil)
 	}()
-	facts, err := s.Engine.Probe(ctx)
-	if err != nil {
+	if rep.EngineVersion, err = s.ready(ctx); err != nil {
 		return rep, err
 	}
-	rep.EngineVersion = facts.Version
 	if err = s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
 		return rep, err
 	}
@@ -101,6 +100,29 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 	}
 	err = s.all(ctx, lanes, edges, opt, &rep)
 	return rep, err
+}
+
+// ready refuses an engine or an image that readiness would refuse.
+func (s *Service) ready(ctx context.Context) (version string, err error) {
+	settings := s.StandardCode.Settings
+	e := admission.Evidence{
+		Gates:        admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		AllowDesktop: settings.AllowDesktop,
+	}
+	facts, err := s.Engine.Probe(ctx)
+	if err != nil {
+		return "", err
+	}
+	image := admission.ImageFacts{Configured: settings.ImageDigest(s.Engine.Engine())}
+	if facts.Reachability == admission.Reachable && facts.APISupported && admission.ValidDigest(image.Configured) {
+		configured := image.Configured
+		if image, err = s.Engine.InspectImage(ctx, configured); err != nil {
+			return "", err
+		}
+		image.Configured = configured
+	}
+	e.Engine, e.Image = &facts, &image
+	return facts.Version, admission.Error(admission.Evaluate(e))
 }
 
 func (s *Service) nextLane() int {

@@ -57,8 +57,8 @@ moment: at a fail point that is compiled into the product and that only this ver
 recovery, the owner dies while the command runs, and the recovery is killed at the moment. A *during* edge dies after a
 random delay in the middle of a call of the engine or of git.
 
-Another process then recovers, in one of three ways that the seed chooses: for the Run, for the one admission, or by
-repeating the execute. After that all of this must hold, or the edge fails:
+Another process then recovers, in one of four ways that the seed chooses: for the Run, for the one admission, by repeating
+the execute, or in two processes at once. After that all of this must hold, or the edge fails:
 
 - the command's own evidence shows as many starts as are right for that moment, and never two;
 - the engine has no container of this admission, and at the end none of this ledger;

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cyberagent/app/standardcode"
@@ -103,20 +104,50 @@ func (t *trial) armed(o Order, r *random) Order {
 func (t *trial) recovery() Order { return Order{Act: standardcode.Recoverer, Run: t.l.run} }
 
 // recover brings the admission to its end in another process, in one of the ways
-// in which that happens: for the Run, for the admission, or by repeating the
-// execute.
+// in which that happens: for the Run, for the admission, by repeating the execute,
+// or by two recoveries at once.
 func (t *trial) recover(ctx context.Context, r *random) error {
 	if err := t.find(ctx); err != nil {
 		return err
 	}
 	o := t.recovery()
-	switch way := r.below(3); {
-	case t.admission != "" && way == 1:
+	if t.admission == "" {
+		return t.process(ctx, o, false)
+	}
+	switch r.below(4) {
+	case 1:
 		o.Admission = t.admission
-	case t.admission != "" && way == 2:
+	case 2:
 		o = t.order
+	case 3:
+		return t.rivals(ctx, o)
 	}
 	return t.process(ctx, o, false)
+}
+
+// rivals runs two recoveries at once. One of them finishes; the other finds
+// nothing to do, or says that the first is at work.
+func (t *trial) rivals(ctx context.Context, o Order) error {
+	const atWork = 8 // the exit status of what somebody else still does
+	var deaths [2]Death
+	var errs [2]error
+	var wait sync.WaitGroup
+	for i := range deaths {
+		wait.Go(func() { deaths[i], errs[i] = t.s.Processes.Run(ctx, o) })
+	}
+	wait.Wait()
+	done := false
+	for _, d := range deaths {
+		done = done || d.Status == 0
+		if d.Killed || (d.Status != 0 && d.Status != atWork) {
+			t.problems.add("one of two recoveries ended with %d: %s", d.Status, d.Output)
+		}
+	}
+	if err := errors.Join(errs[:]...); err != nil || done {
+		return err
+	}
+	t.problems.add("neither of two recoveries finished: %s; %s", deaths[0].Output, deaths[1].Output)
+	return nil
 }
 
 // process runs one and checks how it ended.

@@ -10,11 +10,24 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A reader that leaves must not kill the owner of a running command: with a
+	// handler a write to its pipe fails instead.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	code := invoke(ctx, os.Args, process{
 		out: os.Stdout, err: os.Stderr, lookup: os.LookupEnv,
 		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
 	})
 	stop()
 	os.Exit(code)
+}
+
+// ends are the signals that cancel: Ctrl-C, a polite kill, and a terminal that is
+// closed unless the process was started to outlive it.
+func ends() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }

@@ -114,6 +114,7 @@ func (s *session) crash(ctx context.Context, opt selftest.Options, keep bool) (r
 	defer func() {
 		if err == nil && keep && rep.Verdict == selftest.Failed {
 			rep.Kept = l.base
+			l.note(rep)
 			return
 		}
 		if e := l.remove(); e != nil {

@@ -230,6 +230,13 @@ func (l *lab) Listing() ([]string, error) {
 	return names, err
 }
 
+// note leaves the report beside the evidence.
+func (l *lab) note(rep selftest.Report) {
+	if b, err := json.MarshalIndent(rep, "", "  "); err == nil {
+		_ = os.WriteFile(filepath.Join(l.base, "report.json"), b, 0o600)
+	}
+}
+
 func (l *lab) remove() error {
 	if err := os.RemoveAll(l.base); err != nil {
 		return fmt.Errorf("%s could not be removed: %w", l.base, err)

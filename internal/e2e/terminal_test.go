@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// With --stream the output comes on standard error while the command runs, and
+// standard output has the answer alone.
+func TestTerminal_StreamShowsCleanedOutputAndKeepsTheAnswerApart(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	a := f.MustApprove(t, python("-c", `print('\x1b[31mred\x1b[0m \u202e'); import sys; print('bad', file=sys.stderr)`))
+	x := f.start(t, append(f.execute(a), "--stream")...).Wait(t)
+	if x.code != 0 {
+		t.Fatalf("exit status %d: %s", x.code, x.stderr)
+	}
+	r := MustDecode[resultView](t, x.stdout)
+	out := string(x.stderr)
+	if !strings.Contains(out, "red") || !strings.Contains(out, "bad\n") || strings.ContainsAny(out, "\x1b\u202e") {
+		t.Errorf("streamed: %q", out)
+	}
+	if r.Artifacts[0].SizeBytes != int64(len("\x1b[31mred\x1b[0m \u202e\n")) {
+		t.Errorf("the receipt counts what the command wrote: %+v", r.Artifacts)
+	}
+	f.MustFollow(t, r)
+	// Nothing of it is on disk.
+	b, err := os.ReadFile(h.state + "/ledger.db")
+	if must(t, err); strings.Contains(string(b), "red\x1b[0m") {
+		t.Error("raw output is in the ledger")
+	}
+}
+
+// Who reads the output may go away; the command goes on to its end.
+func TestTerminal_AReaderThatLeavesDoesNotEndTheCommand(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	a := f.MustApprove(t, python("-u", "-c", "import time; [print(i) or time.sleep(0.05) for i in range(60)]; open('done', 'w')"))
+	read, write, err := os.Pipe()
+	must(t, err)
+	cmd := exec.Command(lab.binary, append(f.execute(a), "--stream")...)
+	cmd.Env, cmd.Stderr = h.env, write
+	lab.slots <- struct{}{}
+	defer func() { <-lab.slots }()
+	must(t, cmd.Start())
+	must(t, write.Close())
+	_, err = io.ReadFull(read, make([]byte, 4))
+	must(t, err)
+	must(t, read.Close())
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the executing process ended: %v", err)
+	}
+	x := f.MustExecutions(t)
+	if len(x) != 1 || x[0].Result == nil || x[0].Result.ended() != "succeeded/exited" || x[0].Result.Checkpoint.Changed.Added != 1 {
+		t.Errorf("the execution: %+v", x)
+	}
+}
+
+// A terminal that is closed cancels the command as Ctrl-C does.
+func TestTerminal_AHangUpIsACancellation(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
+	o := f.MustStart(t, f.MustApprove(t, python("abuse.py", "wait").within(600)))
+	o.Signal(t, syscall.SIGHUP)
+	r := MustAnswer[resultView](t, o.Wait(t), 7)
+	if r.ended() != "cancelled/cancelled" {
+		t.Errorf("%+v", r)
+	}
+	f.MustFollow(t, r)
+}
