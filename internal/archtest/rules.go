@@ -38,8 +38,9 @@ var engineLibraries = []string{
 // ledgerLibraries are what only the ledger's adapter may know.
 var ledgerLibraries = []string{"database/sql/...", "github.com/uptrace/bun/...", "modernc.org/...", "github.com/mattn/go-sqlite3"}
 
-// helpers are adapters that others may use in their tests.
-var helpers = []string{"adapters/conformance/...", "adapters/enginetest/...", "adapters/ledger/ledgertest/..."}
+// helpers are adapters that others may use in their tests. The conformance suite
+// and the in-memory engine belong here once they exist.
+var helpers = []string{"adapters/ledger/ledgertest/..."}
 
 // Rules returns the table.
 func Rules() []Rule {
@@ -74,7 +75,7 @@ func Rules() []Rule {
 		{
 			Name: "app's tests use fakes", From: []string{"app/..."}, Tests: true,
 			Forbid: append([]string{"go.uber.org/...", "github.com/urfave/cli/...", module + "/cmd/...", module + "/config/..."}, engineLibraries...),
-			Reason: "test a use case over adapters/enginetest and a ledger in a temporary directory; real engines belong to the conformance suite",
+			Reason: "test a use case over fakes and a ledger in a temporary directory; real engines belong to their adapters and internal/e2e",
 		},
 		{
 			Name: "adapters know ports and the domain", From: []string{"adapters/..."},
@@ -87,7 +88,7 @@ func Rules() []Rule {
 		},
 		{
 			Name: "adapters' tests share helpers only", From: []string{"adapters/..."}, Tests: true, Siblings: true, Allow: helpers,
-			Reason: "use adapters/conformance, adapters/enginetest or a package whose name ends with test",
+			Reason: "use a package whose name ends with test",
 		},
 		{
 			Name: "engines' libraries stay in their adapters", From: []string{"..."},
