@@ -75,3 +75,29 @@ func TestTerminal_AHangUpIsACancellation(t *testing.T) {
 	}
 	f.MustFollow(t, r)
 }
+
+// A terminal that stands still, as after Ctrl-S, does not hold the command.
+func TestTerminal_AReaderThatStandsStillDoesNotHoldTheCommand(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	a := f.MustApprove(t, python("-c", "for i in range(40000): print('all work and no play makes Jack a dull boy', i)"))
+	read, write, err := os.Pipe()
+	must(t, err)
+	defer read.Close()
+	p := &process{cmd: exec.Command(lab.binary, append(f.execute(a), "--stream")...), line: "execute --stream", done: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = h.env, &p.stdout, write
+	lab.slots <- struct{}{}
+	defer func() { <-lab.slots }()
+	must(t, p.cmd.Start())
+	must(t, write.Close())
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	r := MustAnswer[resultView](t, p.Wait(t), 0)
+	if out := r.Artifacts[0]; r.ended() != "succeeded/exited" || out.Lost || out.Lines != 40000 {
+		t.Errorf("%s: %+v, %v", r.ended(), out, r.Details)
+	}
+	f.MustFollow(t, r)
+}
