@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"cyberagent/app/standardcode"
 	"cyberagent/domain/runnerproto"
 	"cyberagent/internal/cleantext"
 )
@@ -21,14 +20,84 @@ func (s *session) forTerminal(p []byte) []byte {
 	return append(c.Clean(p), c.Flush()...)
 }
 
-// live writes both streams of a running command, cleaned, as they come.
-func live(w io.Writer) standardcode.Sink {
-	var mu sync.Mutex
-	cleaners := map[runnerproto.Stream]*cleantext.Cleaner{runnerproto.Stdout: {}, runnerproto.Stderr: {}}
-	return func(st runnerproto.Stream, p []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		_, _ = w.Write(cleaners[st].Clean(p))
+// screen shows both streams of a running command, cleaned, as they come. It never
+// holds the command: what a terminal that stands still does not take is left out
+// and counted.
+type screen struct {
+	w        io.Writer
+	mu       sync.Mutex
+	cleaners map[runnerproto.Stream]*cleantext.Cleaner
+	held     []byte
+	left     int
+	more     chan struct{} // one token: something is held, or the end has come
+	ended    bool
+	done     chan struct{}
+}
+
+const (
+	screenBytes = 1 << 20
+	// screenEnd is how long the end may wait for the terminal.
+	screenEnd = 2 * time.Second
+)
+
+func newScreen(w io.Writer) *screen {
+	s := &screen{
+		w: w, more: make(chan struct{}, 1), done: make(chan struct{}),
+		cleaners: map[runnerproto.Stream]*cleantext.Cleaner{runnerproto.Stdout: {}, runnerproto.Stderr: {}},
+	}
+	go s.run()
+	return s
+}
+
+// show is the use case's sink.
+func (s *screen) show(st runnerproto.Stream, p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clean := s.cleaners[st].Clean(p)
+	if len(s.held)+len(clean) > screenBytes {
+		s.left += len(clean)
+		return
+	}
+	s.held = append(s.held, clean...)
+	s.wake()
+}
+
+func (s *screen) wake() {
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// end shows what is held, unless the terminal stands still.
+func (s *screen) end() {
+	s.mu.Lock()
+	for _, st := range []runnerproto.Stream{runnerproto.Stdout, runnerproto.Stderr} {
+		s.held = append(s.held, s.cleaners[st].Flush()...)
+	}
+	s.ended = true
+	s.mu.Unlock()
+	s.wake()
+	select {
+	case <-s.done:
+	case <-time.After(screenEnd):
+	}
+}
+
+func (s *screen) run() {
+	defer close(s.done)
+	for range s.more {
+		s.mu.Lock()
+		out, ended := s.held, s.ended
+		if s.left > 0 {
+			out = fmt.Appendf(out, "\n… %d bytes not shown …\n", s.left)
+		}
+		s.held, s.left = nil, 0
+		s.mu.Unlock()
+		_, _ = s.w.Write(out)
+		if ended {
+			return
+		}
 	}
 }
 

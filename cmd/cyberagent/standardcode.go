@@ -163,10 +163,12 @@ func scExecute(s *session) *cli.Command {
 			if in.Approval, err = id.ParseApproval("approval", appr); err != nil {
 				return err
 			}
-			if stream {
-				in.Live = live(s.err)
-			}
 			return s.open(ctx, func(app wiring.App) error {
+				if stream {
+					scr := newScreen(s.err)
+					defer scr.end()
+					in.Live = scr.show
+				}
 				v, out, err := app.StandardCode.Execute(ctx, in)
 				if err != nil {
 					return err
