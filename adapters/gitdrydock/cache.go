@@ -10,13 +10,13 @@ import (
 )
 
 // cacheMagic begins a stat cache. Any other version is ignored.
-const cacheMagic = "cyberagent-statcache 2\n"
+const cacheMagic = "cyberagent-statcache 3\n"
 
 var errCache = errors.New("not a stat cache of this version")
 
-// encodeCache writes a manifest with its stats: the magic, the body, and the
-// SHA-256 of both. Numbers are little-endian; strings carry their length.
-// Folders that came from a cache are copied as they are.
+// encodeCache writes a manifest with its stats. Numbers are little-endian;
+// strings carry their length. Folders that came from a cache are copied as they
+// are. The commit comes last, with sealCache, for it is known last.
 func encodeCache(m *manifest) []byte {
 	size := 64 << 10
 	for _, f := range m.folders {
@@ -25,7 +25,6 @@ func encodeCache(m *manifest) []byte {
 	e := encoder{b: make([]byte, 0, size)}
 	e.b = append(e.b, cacheMagic...)
 	e.str(string(m.format))
-	e.str(string(m.commit))
 	e.str(m.index.sha256)
 	e.stat(m.index.st, m.index.trusted)
 	e.num(uint64(len(m.dirs)))
@@ -46,6 +45,13 @@ func encodeCache(m *manifest) []byte {
 	for _, f := range m.folders {
 		e.folder(f)
 	}
+	return e.b
+}
+
+// sealCache adds the commit and the SHA-256 of everything.
+func sealCache(b []byte, commit oid) []byte {
+	e := encoder{b: b}
+	e.str(string(commit))
 	sum := sha256.Sum256(e.b)
 	return append(e.b, sum[:]...)
 }
@@ -92,7 +98,7 @@ func (e *encoder) stat(s stat, trusted bool) {
 	}
 }
 
-// decodeCache reads what encodeCache wrote, of size bytes. Anything else, a
+// decodeCache reads what sealCache made, of size bytes. Anything else, a
 // torn or damaged file above all, is errCache: the cache is never needed for
 // truth.
 func decodeCache(r io.Reader, size int64) (*manifest, error) {
@@ -130,7 +136,7 @@ func decodeBody(s string) (*manifest, error) {
 		return nil, errCache
 	}
 	m := newManifest(f)
-	m.commit, m.index.sha256 = oid(d.str()), d.str()
+	m.index.sha256 = d.str()
 	m.index.st, m.index.trusted = d.stat()
 	for range d.count() {
 		m.dirs = append(m.dirs, d.str())
@@ -153,6 +159,7 @@ func decodeBody(s string) (*manifest, error) {
 		}
 		m.folders[x.path] = x
 	}
+	m.commit = oid(d.str())
 	if d.bad || d.s != "" {
 		return nil, errCache
 	}

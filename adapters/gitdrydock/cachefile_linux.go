@@ -20,11 +20,35 @@ func (k dock) loadCache(f format) *manifest {
 	return m
 }
 
-// saveCache keeps a manifest for the next walk. A failure costs time later and
-// nothing else; an old cache that stayed would be as good as the new one.
-func (k dock) saveCache(m *manifest) {
-	if err := writeAtomic(k.file("cache"), encodeCache(m), false); err != nil {
-		_ = os.Remove(k.file("cache"))
+// stagedCache is a cache on its way to the disk: all of it but the commit that
+// it belongs to, which is not known yet.
+type stagedCache struct {
+	path string
+	done chan struct{}
+	body []byte
+}
+
+// stageCache begins to encode a manifest. finish must be called; the manifest
+// must not change before.
+func (k dock) stageCache(m *manifest) *stagedCache {
+	s := &stagedCache{path: k.file("cache"), done: make(chan struct{})}
+	go func() {
+		s.body = encodeCache(m)
+		close(s.done)
+	}()
+	return s
+}
+
+// finish keeps the cache for the next walk, unless there is no commit. A
+// failure costs time later and nothing else: an old cache that stayed is as
+// good as the new one.
+func (s *stagedCache) finish(commit oid) {
+	<-s.done
+	if commit == "" {
+		return
+	}
+	if err := writeAtomic(s.path, sealCache(s.body, commit), false); err != nil {
+		_ = os.Remove(s.path)
 	}
 }
 

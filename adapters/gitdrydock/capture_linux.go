@@ -51,12 +51,8 @@ type captureWork struct {
 // between is tried again a few times.
 func (v visit) capture(ctx context.Context, w captureWork, before func() (*manifest, error)) (drydock.Capture, error) {
 	v.k.sweep(w.ref)
-	prev, err := before()
-	if err != nil {
-		return drydock.Capture{}, err
-	}
 	for try := 0; ; try++ {
-		c, err := v.captureOnce(ctx, w, prev)
+		c, err := v.captureOnce(ctx, w, before)
 		var moved *errChanged
 		switch {
 		case !errors.As(err, &moved):
@@ -67,38 +63,48 @@ func (v visit) capture(ctx context.Context, w captureWork, before func() (*manif
 	}
 }
 
-func (v visit) captureOnce(ctx context.Context, w captureWork, prev *manifest) (drydock.Capture, error) {
-	res, err := scan(ctx, v.k.tree, prev)
+func (v visit) captureOnce(ctx context.Context, w captureWork, prev func() (*manifest, error)) (drydock.Capture, error) {
+	git := v.l.startImport(ctx, v.k)
+	work, err := v.walk(ctx, w, prev)
+	if err != nil {
+		git.abandon()
+		return drydock.Capture{}, err
+	}
+	cache := v.k.stageCache(work.next)
+	commit, tree, err := git.commit(work)
+	cache.finish(commit)
 	if err != nil {
 		return drydock.Capture{}, err
 	}
+	v.compact(ctx)
+	return work.record.capture(commit, tree, work.next.excluded), v.at("committed")
+}
+
+// walk finds what there is to commit.
+func (v visit) walk(ctx context.Context, w captureWork, before func() (*manifest, error)) (commitWork, error) {
+	prev, err := before()
+	if err != nil {
+		return commitWork{}, err
+	}
+	res, err := scan(ctx, v.k.tree, prev)
+	if err != nil {
+		return commitWork{}, err
+	}
 	if w.exact && len(res.changes) > 0 {
-		return drydock.Capture{}, foreign(res.changes[0])
+		return commitWork{}, foreign(res.changes[0])
 	}
 	if w.exact && len(res.next.excluded) > 0 {
-		return drydock.Capture{}, foreign(change{path: res.next.excluded[0].path, kind: drydock.Added})
+		return commitWork{}, foreign(change{path: res.next.excluded[0].path, kind: drydock.Added})
 	}
 	if res.next.index, err = v.readIndex(prev.index); err != nil {
-		return drydock.Capture{}, err
+		return commitWork{}, err
 	}
 	r := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256, Changed: counts(res.changes)}
 	r.Files, r.Entries, r.Bytes = res.next.totals()
-	if err := v.at("captured"); err != nil {
-		return drydock.Capture{}, err
-	}
-	commit, tree, err := v.l.commit(ctx, v.k, commitWork{
+	return commitWork{
 		ref: w.ref, parent: w.parent, base: w.base,
 		prev: prev, next: res.next, changes: res.changes, record: r,
-	})
-	if err != nil {
-		return drydock.Capture{}, err
-	}
-	if err := v.at("committed"); err != nil {
-		return drydock.Capture{}, err
-	}
-	res.next.commit, res.next.index.bytes = commit, nil
-	v.k.saveCache(res.next)
-	return r.capture(commit, tree, res.next.excluded), nil
+	}, v.at("captured")
 }
 
 // replay answers a repeated Capture: what was recorded, as long as the files
@@ -136,8 +142,8 @@ func (v visit) drift(ctx context.Context, commit oid) ([]drydock.Change, error) 
 		sortChanges(out)
 	}
 	if len(out) == 0 && res.refreshed {
-		res.next.commit, res.next.index = commit, prev.index
-		v.k.saveCache(res.next)
+		res.next.index = prev.index
+		v.k.stageCache(res.next).finish(commit)
 	}
 	return out, nil
 }

@@ -22,10 +22,10 @@
 // # A Checkpoint
 //
 // A Checkpoint is one commit at refs/cyberagent/checkpoints/<id> of the shadow
-// repository, child of its parent Checkpoint, with fixed author and date:
+// repository, child of its parent Checkpoint, with fixed author and date, and
+// counts as JSON in its message:
 //
 //	tree/              the files, links and submodules, as git records them
-//	meta/capture.json  counts and the digest of the index
 //	meta/dirs          empty directories, each path followed by NUL
 //	meta/excluded      "<reason> <path>" of what git cannot represent, each followed by NUL
 //	meta/submodules    "<object> <path>" of the base commit's submodules, each followed by NUL

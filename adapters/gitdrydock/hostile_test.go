@@ -470,12 +470,13 @@ func TestDrydocks_ADamagedShadowRepositoryIsSaidToBe(t *testing.T) {
 	mustWrite(t, y.place.Root, map[string]string{"a/new": "1"})
 	y.capture()
 	mustDo(t, os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache")))
-	loose, err := filepath.Glob(filepath.Join(y.place.Shadow, "store", "??", "*"))
+	packs, err := filepath.Glob(filepath.Join(y.place.Shadow, "store", "pack", "*.pack"))
 	mustDo(t, err)
-	if len(loose) == 0 {
-		t.Fatal("the Checkpoints have no objects of their own")
+	if len(packs) != 3 { // the base commit's trees and two Checkpoints
+		t.Fatalf("the store has the packs %q", packs)
 	}
-	for _, object := range loose {
+	for _, pack := range packs {
+		object := strings.TrimSuffix(pack, ".pack") + ".idx"
 		hidden := object + ".hidden"
 		mustDo(t, os.Rename(object, hidden))
 		list, err := y.d.Drift(context.Background(), y.place, y.last, 9)

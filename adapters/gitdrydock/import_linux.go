@@ -3,7 +3,6 @@ package gitdrydock
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,29 +27,51 @@ type commitWork struct {
 	record  record
 }
 
-// commit feeds one fast-import with what changed. The commit and its ref exist
-// afterwards, or neither does. A file that is no longer what the walk saw is
-// errChanged.
-func (l layout) commit(ctx context.Context, k dock, w commitWork) (commit, tree oid, err error) {
-	root, err := openRoot(k.tree)
-	if err != nil {
-		return "", "", unreadable("", err)
+// importer is one fast-import that was started before there is anything to
+// feed: git gets ready while the tree is walked.
+type importer struct {
+	feed   *feeder
+	result chan imported
+}
+
+type imported struct {
+	out []byte
+	err error
+}
+
+// startImport starts a fast-import in the shadow repository. Either commit or
+// abandon must be called, once.
+func (l layout) startImport(ctx context.Context, k dock) *importer {
+	i := &importer{feed: &feeder{tree: k.tree, work: make(chan *commitWork, 1)}, result: make(chan imported, 1)}
+	go func() {
+		out, err := l.run(ctx, gitCall{
+			gitDir: k.shadow, store: k.store(),
+			args:  []string{"fast-import", "--quiet", "--done"},
+			stdin: i.feed,
+		})
+		i.result <- imported{out, err}
+	}()
+	return i
+}
+
+// commit feeds what changed. The commit and its ref exist afterwards, or
+// neither does. A file that is no longer what the walk saw is errChanged.
+func (i *importer) commit(w commitWork) (commit, tree oid, err error) {
+	i.feed.work <- &w
+	r := <-i.result
+	switch {
+	case i.feed.err != nil && !errors.Is(i.feed.err, unix.EPIPE):
+		return "", "", i.feed.err
+	case r.err != nil:
+		return "", "", because(r.err, fault.New(fault.Internal, "the Checkpoint could not be written"))
 	}
-	defer unix.Close(root)
-	feed := &feeder{work: w, root: root}
-	out, err := l.run(ctx, gitCall{
-		gitDir: k.shadow, store: k.store(),
-		args:  []string{"fast-import", "--quiet", "--done"},
-		stdin: feed,
-	})
-	feed.close()
-	if feed.err != nil && !errors.Is(feed.err, unix.EPIPE) {
-		return "", "", feed.err
-	}
-	if err != nil {
-		return "", "", because(err, fault.New(fault.Internal, "the Checkpoint could not be written"))
-	}
-	return parseImport(out, w.next.format)
+	return parseImport(r.out, w.next.format)
+}
+
+// abandon ends it without a commit.
+func (i *importer) abandon() {
+	i.feed.work <- nil
+	<-i.result
 }
 
 // parseImport reads the answers to get-mark and ls.
@@ -72,7 +93,8 @@ func parseImport(out []byte, f format) (commit, tree oid, err error) {
 // feeder writes the stream of one fast-import. exec copies it with WriteTo, so
 // file contents go straight into the pipe.
 type feeder struct {
-	work commitWork
+	tree string
+	work chan *commitWork // nil to make nothing
 	root int
 	dir  int // open directory of the last file, 0 when none
 	path string
@@ -83,15 +105,29 @@ type feeder struct {
 // Read is never called: exec prefers WriteTo.
 func (s *feeder) Read([]byte) (int, error) { return 0, io.EOF }
 
-// WriteTo writes the whole stream. Without the final "done" fast-import makes
-// no ref, so an error here leaves nothing behind.
+// WriteTo waits for the work and writes the whole stream. Without the final
+// "done" fast-import makes no ref, so an error here leaves nothing behind.
 func (s *feeder) WriteTo(to io.Writer) (int64, error) {
-	w := script{bufio.NewWriterSize(to, 128<<10)}
-	s.buf = make([]byte, 128<<10)
-	if s.err = s.stream(w); s.err == nil {
-		s.err = w.Flush()
-	}
+	s.err = s.write(to, <-s.work)
 	return 0, s.err
+}
+
+func (s *feeder) write(to io.Writer, work *commitWork) error {
+	w := script{bufio.NewWriterSize(to, 128<<10)}
+	if work != nil {
+		var err error
+		if s.root, err = openRoot(s.tree); err != nil {
+			return unreadable("", err)
+		}
+		defer unix.Close(s.root)
+		defer s.close()
+		s.buf = make([]byte, 128<<10)
+		if err := s.stream(w, work); err != nil {
+			return err
+		}
+	}
+	w.printf("done\n")
+	return w.Flush()
 }
 
 // script writes fast-import's commands. bufio keeps the first error for Flush.
@@ -112,38 +148,39 @@ func (s *feeder) close() {
 // when it was made and by whom, and the same files give the same commit.
 const committer = "committer cyberagent <cyberagent@localhost> 0 +0000"
 
-func (s *feeder) stream(w script) error {
-	msg := "checkpoint " + string(s.work.ref) + "\n"
-	w.printf("commit %s\nmark :1\n%s\ndata %d\n%s\n", checkpointRef(s.work.ref), committer, len(msg), msg)
-	if s.work.parent != "" {
-		w.printf("from %s\n", s.work.parent)
+func (s *feeder) stream(w script, work *commitWork) error {
+	msg, err := work.record.message()
+	if err != nil {
+		return err
 	}
-	if s.work.base != "" && s.work.base != s.work.next.format.emptyTree() {
-		w.printf("M 040000 %s \"tree\"\n", s.work.base)
+	w.printf("commit %s\nmark :1\n%s\ndata %d\n%s\n", checkpointRef(work.ref), committer, len(msg), msg)
+	if work.parent != "" {
+		w.printf("from %s\n", work.parent)
+	}
+	if work.base != "" && work.base != work.next.format.emptyTree() {
+		w.printf("M 040000 %s \"tree\"\n", work.base)
 	}
 	// All deletions first: a directory may have become a file or the reverse.
 	var b []byte
-	for _, c := range s.work.changes {
+	for _, c := range work.changes {
 		if c.kind == drydock.Deleted && !c.dir {
 			b = append(importQuote(append(b[:0], "D "...), "tree/"+c.path), '\n')
 			w.raw(b)
 		}
 	}
-	for _, c := range s.work.changes {
+	for _, c := range work.changes {
 		if c.kind != drydock.Deleted && !c.dir {
-			if err := s.entry(w, c); err != nil {
+			if err := s.entry(w, work.next.format, c); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.meta(w); err != nil {
-		return err
-	}
-	w.printf("\nget-mark :1\nls :1 \"tree\"\ndone\n")
+	meta(w, work)
+	w.printf("\nget-mark :1\nls :1 \"tree\"\n")
 	return nil
 }
 
-func (s *feeder) entry(w script, c change) error {
+func (s *feeder) entry(w script, f format, c change) error {
 	if c.mode == modeSubmodule {
 		b := fmt.Appendf(nil, "M %06o %s ", c.mode, c.oid)
 		w.raw(append(importQuote(b, "tree/"+c.path), '\n'))
@@ -160,7 +197,6 @@ func (s *feeder) entry(w script, c change) error {
 	}
 	b := importQuote(fmt.Appendf(nil, "M %06o inline ", c.mode), "tree/"+c.path)
 	w.raw(fmt.Appendf(b, "\ndata %d\n", c.st.size))
-	f := s.work.next.format
 	var got oid
 	if c.mode == modeSymlink {
 		target, err := readLink(s.dir, name, c.path, c.st)
@@ -187,31 +223,26 @@ func (s *feeder) entry(w script, c change) error {
 }
 
 // meta writes those blobs beside the tree that differ from the parent's.
-func (s *feeder) meta(w script) error {
-	prev, next := s.work.prev, s.work.next
+func meta(w script, work *commitWork) {
+	prev, next := work.prev, work.next
 	blob := func(name string, b []byte) {
 		w.printf("M 100644 inline \"meta/%s\"\ndata %d\n", name, len(b))
 		w.raw(append(b, '\n'))
 	}
-	if s.work.parent == "" || !slices.Equal(prev.dirs, next.dirs) {
+	first := work.parent == ""
+	if first || !slices.Equal(prev.dirs, next.dirs) {
 		blob("dirs", joinNUL(next.dirs))
 	}
-	if s.work.parent == "" || !slices.Equal(prev.excluded, next.excluded) {
+	if first || !slices.Equal(prev.excluded, next.excluded) {
 		blob("excluded", encodeExcluded(next.excluded))
 	}
-	if s.work.parent == "" {
+	if first {
 		blob("submodules", encodeModules(next.modules))
 	}
 	switch {
 	case next.index.sha256 == "":
 		w.printf("D \"meta/index\"\n")
-	case prev.index.sha256 != next.index.sha256:
+	case first || prev.index.sha256 != next.index.sha256:
 		blob("index", next.index.bytes)
 	}
-	b, err := json.Marshal(s.work.record)
-	if err != nil {
-		return err
-	}
-	blob("capture.json", b)
-	return nil
 }

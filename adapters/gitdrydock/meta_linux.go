@@ -1,6 +1,7 @@
 package gitdrydock
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"cyberagent/domain/id"
 )
 
-// record is meta/capture.json: what a repeated Capture answers.
+// record is what a repeated Capture answers. It is JSON in the commit's message.
 type record struct {
 	Version     int            `json:"version"`
 	Checkpoint  id.Checkpoint  `json:"checkpoint"`
@@ -29,6 +30,25 @@ func (r record) capture(commit, tree oid, list []excluded) drydock.Capture {
 		Commit: commit.String(), Tree: tree.String(), IndexSHA256: r.IndexSHA256,
 		Entries: r.Entries, Bytes: r.Bytes, Changed: r.Changed, Excluded: domainExcluded(list),
 	}
+}
+
+// message is the commit's message: a line for people, then the record.
+func (r record) message() (string, error) {
+	b, err := json.Marshal(r)
+	return "checkpoint " + string(r.Checkpoint) + "\n\n" + string(b) + "\n", err
+}
+
+// parseRecord reads it back from a raw commit: headers, the line for people and
+// the record are parted by empty lines.
+func parseRecord(commit []byte) (record, error) {
+	var r record
+	_, message, _ := bytes.Cut(commit, []byte("\n\n"))
+	_, b, ok := bytes.Cut(message, []byte("\n\n"))
+	if !ok {
+		return r, errors.New("its message has no record")
+	}
+	err := json.Unmarshal(b, &r)
+	return r, err
 }
 
 // domainExcluded turns the raw list into what people and the ledger see.
@@ -72,10 +92,10 @@ func (c checkpoint) capture() drydock.Capture { return c.record.capture(c.commit
 // was recorded is recovery_required, never taken for empty.
 func (l layout) checkpoints(ctx context.Context, k dock, f format, commits ...oid) ([]checkpoint, error) {
 	var names []string
-	parts := []string{"meta/capture.json", "meta/dirs", "meta/excluded", "meta/submodules", "tree"}
+	parts := []string{"", ":meta/dirs", ":meta/excluded", ":meta/submodules", ":tree"}
 	for _, c := range commits {
 		for _, p := range parts {
-			names = append(names, c.String()+":"+p)
+			names = append(names, c.String()+p)
 		}
 	}
 	objects, err := l.readObjects(ctx, k.shadow, names)
@@ -100,8 +120,8 @@ func parseCheckpoint(f format, commit oid, o []object) (checkpoint, error) {
 			return c, errors.New("a part of it is missing")
 		}
 	}
-	err := json.Unmarshal(o[0].content, &c.record)
-	if err != nil {
+	var err error
+	if c.record, err = parseRecord(o[0].content); err != nil {
 		return c, err
 	}
 	c.dirs, c.excluded = splitNUL(o[1].content), decodeExcluded(o[2].content)

@@ -27,6 +27,11 @@ const shadowConfig = `[core]
 	compression = 1
 [extensions]
 	objectFormat = %FORMAT%
+[fastimport]
+	unpackLimit = 0
+[repack]
+	updateServerInfo = false
+	writeBitmaps = false
 [gc]
 	auto = 0
 [maintenance]

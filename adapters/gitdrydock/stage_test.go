@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -77,6 +77,7 @@ func TestMain(m *testing.M) {
 	if raw == "" {
 		code := m.Run()
 		_ = os.RemoveAll(templates.root)
+		_ = os.RemoveAll(stageBinary.dir)
 		os.Exit(code)
 	}
 	var o order
@@ -103,7 +104,7 @@ func TestMain(m *testing.M) {
 }
 
 // stageCommand prepares this test binary for a stage behind an optional prefix
-// of other programs. Its own directory is closed to other users, so a copy runs.
+// of other programs.
 func stageCommand(t testing.TB, prefix []string, o order) *exec.Cmd {
 	t.Helper()
 	raw, err := json.Marshal(o)
@@ -139,24 +140,32 @@ func openTemp(t testing.TB, uid int) string {
 	return dir
 }
 
+var stageBinary struct {
+	sync.Once
+	dir string
+	err error
+}
+
 // testBinary is a copy of the running test binary that every user may run.
+// Another program makes it: a file that this process had open for writing would
+// be busy in a child that is forked meanwhile.
 func testBinary(t testing.TB) string {
 	t.Helper()
-	self, err := os.Executable()
-	mustDo(t, err)
-	if os.Geteuid() != 0 {
-		return self
-	}
-	path := filepath.Join(openTemp(t, 0), "stage")
-	in, err := os.Open(self)
-	mustDo(t, err)
-	defer in.Close()
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	mustDo(t, err)
-	_, err = io.Copy(out, in)
-	mustDo(t, err)
-	mustDo(t, out.Close())
-	return path
+	stageBinary.Do(func() {
+		self, err := os.Executable()
+		if err == nil {
+			stageBinary.dir, err = os.MkdirTemp("", "drydock-test-*")
+		}
+		if err == nil {
+			err = os.Chmod(stageBinary.dir, 0o755)
+		}
+		if err == nil {
+			err = exec.Command("cp", self, filepath.Join(stageBinary.dir, "stage")).Run()
+		}
+		stageBinary.err = err
+	})
+	mustDo(t, stageBinary.err)
+	return filepath.Join(stageBinary.dir, "stage")
 }
 
 const operator = 1001

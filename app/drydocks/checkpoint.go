@@ -117,7 +117,10 @@ type DiffView struct {
 	RunID    id.Run        `json:"run_id"`
 	From     id.Checkpoint `json:"from_id"` // empty for the base commit
 	To       id.Checkpoint `json:"to_id"`
-	Patch    string        `json:"patch"` // filled by the command line for JSON
+	// Patch and its encoding are filled by the command line for JSON: a patch is
+	// bytes, and what is not UTF-8 is base64 there.
+	Patch    string `json:"patch"`
+	Encoding string `json:"patch_encoding"`
 }
 
 // Diff writes the patch between two Checkpoints of the Run's own Drydock.

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 
@@ -234,7 +236,10 @@ func drydockDiff(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v.Patch = patch.String()
+				v.Patch, v.Encoding = patch.String(), "utf-8"
+				if !utf8.Valid(patch.Bytes()) {
+					v.Patch, v.Encoding = base64.StdEncoding.EncodeToString(patch.Bytes()), "base64"
+				}
 				return s.answer(v, func(w io.Writer) { _, _ = w.Write(s.forTerminal(patch.Bytes())) })
 			})
 		},

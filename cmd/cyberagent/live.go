@@ -20,9 +20,9 @@ func (s *session) forTerminal(p []byte) []byte {
 	return append(c.Clean(p), c.Flush()...)
 }
 
-// screen shows both streams of a running command, cleaned, as they come. It never
-// holds the command: what a terminal that stands still does not take is left out
-// and counted.
+// screen shows both streams of a running command, cleaned, and the steps of the
+// work as they come. It never holds the work: what a terminal that stands still
+// does not take is left out and counted.
 type screen struct {
 	w        io.Writer
 	mu       sync.Mutex
@@ -53,12 +53,15 @@ func newScreen(w io.Writer) *screen {
 func (s *screen) show(st runnerproto.Stream, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clean := s.cleaners[st].Clean(p)
-	if len(s.held)+len(clean) > screenBytes {
-		s.left += len(clean)
+	s.hold(s.cleaners[st].Clean(p))
+}
+
+func (s *screen) hold(p []byte) {
+	if len(s.held)+len(p) > screenBytes {
+		s.left += len(p)
 		return
 	}
-	s.held = append(s.held, clean...)
+	s.held = append(s.held, p...)
 	s.wake()
 }
 
@@ -101,19 +104,18 @@ func (s *screen) run() {
 	}
 }
 
-// progress prints steps of long work on a terminal, once the work has taken two
+// progress tells the steps of long work on a terminal, once the work has taken two
 // seconds.
-func (s *session) progress() func(string) {
+func (s *session) progress(on *screen) func(string) {
 	if !s.errTerminal {
 		return nil
 	}
 	began := time.Now()
-	var mu sync.Mutex
 	return func(step string) {
-		mu.Lock()
-		defer mu.Unlock()
 		if took := time.Since(began); took > 2*time.Second {
-			_, _ = fmt.Fprintf(s.err, "cyberagent: %4.1fs %s\n", took.Seconds(), step)
+			on.mu.Lock()
+			defer on.mu.Unlock()
+			on.hold(fmt.Appendf(nil, "cyberagent: %4.1fs %s\n", took.Seconds(), step))
 		}
 	}
 }

@@ -156,7 +156,7 @@ func scExecute(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			in := standardcode.ExecuteInput{Request: r, OperationKey: key, Progress: s.progress()}
+			in := standardcode.ExecuteInput{Request: r, OperationKey: key}
 			if in.Preparation, err = id.ParsePreparation("preparation", prep); err != nil {
 				return err
 			}
@@ -164,12 +164,13 @@ func scExecute(s *session) *cli.Command {
 				return err
 			}
 			return s.open(ctx, func(app wiring.App) error {
+				scr := newScreen(s.err)
+				in.Progress = s.progress(scr)
 				if stream {
-					scr := newScreen(s.err)
-					defer scr.end()
 					in.Live = scr.show
 				}
 				v, out, err := app.StandardCode.Execute(ctx, in)
+				scr.end()
 				if err != nil {
 					return err
 				}

@@ -38,11 +38,11 @@ func TestHostileTree_IsRecordedWholeAndHurtsNobody(t *testing.T) {
 		"+one\r\n", "new file mode 120000", "+../../../../../../etc/passwd", "+/etc/shadow", "+" + outside,
 		"b/shut/deep/secret", `"b/line\nbreak"`, `"b/bytes-\377"`, "b/-rf", "b/.gitignore", "b/kept-again.txt",
 	} {
-		if !strings.Contains(d.Patch, text) {
+		if !strings.Contains(d.Text(t), text) {
 			t.Errorf("the diff lacks %q", text)
 		}
 	}
-	if strings.Contains(d.Patch, "fsmonitor") {
+	if strings.Contains(d.Text(t), "fsmonitor") {
 		t.Error("the nested repository's configuration is in the diff")
 	}
 

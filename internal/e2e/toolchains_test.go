@@ -166,14 +166,6 @@ type logView struct {
 	Checkpoints []checkpointView `json:"checkpoints"`
 }
 
-type diffView struct {
-	Protocol string `json:"protocol_version"`
-	RunID    string `json:"run_id"`
-	From     string `json:"from_id"`
-	To       string `json:"to_id"`
-	Patch    string `json:"patch"`
-}
-
 // checkLog: the Checkpoint's record and its diff say the same as the result.
 func checkLog(t *testing.T, f *flow, r resultView, before string) {
 	t.Helper()
