@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cyberagent/domain/drydock"
 )
 
 // BenchmarkAgainstGit measures the two operations that have a goal, each beside
@@ -163,4 +165,28 @@ func BenchmarkHistory(b *testing.B) {
 	u, err := y.d.Usage(b.Context(), y.place.Shadow)
 	mustDo(b, err)
 	b.ReportMetric(float64(u.Bytes)/1024/float64(checkpoints), "KiB/checkpoint")
+}
+
+// BenchmarkCreate measures creation on Go's own source beside git worktree add,
+// which filters, writes as one user and proves nothing.
+func BenchmarkCreate(b *testing.B) {
+	source := goSource(b)
+	d := New(Config{Home: filepath.Join(b.TempDir(), "home")})
+	var inspect, create, add sample
+	n := 0
+	for b.Loop() {
+		n++
+		var src drydock.Source
+		var err error
+		inspect.add(func() { src, err = d.Inspect(b.Context(), source) })
+		mustDo(b, err)
+		create.add(func() { _, _, err = d.Create(b.Context(), drydockID(n), checkpointID(1), src) })
+		mustDo(b, err)
+		tree := filepath.Join(b.TempDir(), "tree")
+		add.add(func() { mustBench(b, source, nil, "git", "worktree", "add", "-q", "--detach", tree) })
+	}
+	b.ReportMetric(ms(median(inspect.wall)), "inspect-ms")
+	b.ReportMetric(ms(median(create.wall)), "create-ms")
+	b.ReportMetric(ms(median(add.wall)), "worktree-add-ms")
+	b.ReportMetric(float64(median(create.cpu))/float64(median(add.cpu)), "create-cpu-ratio")
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -491,5 +492,33 @@ func TestDrydocks_ADamagedShadowRepositoryIsSaidToBe(t *testing.T) {
 			t.Errorf("without %s the files seem to have changed: %v", filepath.Base(object), list)
 		}
 		_ = os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache"))
+	}
+}
+
+func TestDrydocks_ManyCheckpointsStayFewPacks(t *testing.T) {
+	t.Parallel()
+	y := mustDock(t, mustRepo(t, someFiles))
+	commits := map[string]string{}
+	for n := range mostPacks + 8 {
+		content := fmt.Sprint(n)
+		mustWrite(t, y.place.Root, map[string]string{"a/b/c.go": content})
+		commits[y.capture().Commit] = content
+	}
+	packs, err := filepath.Glob(filepath.Join(y.place.Shadow, "store", "pack", "*.pack"))
+	mustDo(t, err)
+	if len(packs) > mostPacks {
+		t.Errorf("the store has %d packs after %d Checkpoints", len(packs), len(commits))
+	}
+	mustGit(t, y.place.Shadow, "fsck", "--strict", "--no-dangling")
+	n := 0
+	for commit, content := range commits {
+		if n++; n%8 == 0 {
+			if got := readBack(t, y, commit)["a/b/c.go"]; got != "file "+content {
+				t.Errorf("Checkpoint %s has %q, want %q", commit, got, content)
+			}
+		}
+	}
+	if d := y.drift(); len(d) > 0 {
+		t.Errorf("drift %q", d)
 	}
 }

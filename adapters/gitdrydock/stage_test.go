@@ -70,6 +70,7 @@ var stages = map[string]func(context.Context, *Drydocks, order) (answer, error){
 	},
 	"mounts": mountStage,
 	"full":   fullStage,
+	"hidden": hiddenStage,
 }
 
 func TestMain(m *testing.M) {

@@ -85,7 +85,7 @@ func openBlob(ctx context.Context, scratch string, raw *io.SectionReader) (*blob
 		return nil, nil, err
 	}
 	if n > maxLayer {
-		f.Close()
+		_ = f.Close()
 		return nil, nil, errors.New("a layer unpacks to more than 16 GiB")
 	}
 	return &blob{f, n}, f, nil

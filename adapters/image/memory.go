@@ -61,7 +61,7 @@ func (m Memory[T]) Remember(inputs string, made T) error {
 		err = os.Rename(f.Name(), m.Path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name())
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func TestABuildIsRemembered(t *testing.T) {
 }
 
 func TestTheRecipeIsThisProgram(t *testing.T) {
-	if Recipe() == "" || Recipe() != Recipe() {
-		t.Errorf("recipes %q and %q", Recipe(), Recipe())
+	if a, b := Recipe(), Recipe(); a == "" || a != b {
+		t.Errorf("recipes %q and %q", a, b)
 	}
 }

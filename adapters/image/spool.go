@@ -25,7 +25,7 @@ func spool(ctx context.Context, scratch string, r io.Reader) (*os.File, int64, e
 	_ = os.Remove(f.Name())
 	n, err := io.CopyBuffer(struct{ io.Writer }{f}, &ctxReader{ctx, r}, make([]byte, copyBuffer))
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, 0, diskError(err)
 	}
 	return f, n, nil

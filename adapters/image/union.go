@@ -98,6 +98,7 @@ func (m *merger) place(u, k *node, p, from string, f fate, b *base) error {
 		return m.merge(to, k, at, from, b)
 	case symlink:
 		return m.placeLink(u, k, p, from, b)
+	case file:
 	}
 	if f == hollow {
 		return nil

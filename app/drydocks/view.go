@@ -4,6 +4,7 @@ package drydocks
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"cyberagent/domain/drydock"
@@ -149,6 +150,11 @@ func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
 		return v, nil
 	}
 	changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, driftShown)
+	if errors.Is(err, fault.RecoveryRequired) {
+		// Files that cannot be compared are not as recorded; the rest is shown.
+		v.Drift = append(v.Drift, err.Error())
+		return v, nil
+	}
 	if err != nil {
 		return v, err
 	}

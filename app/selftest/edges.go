@@ -15,7 +15,8 @@ type Edge struct {
 	Actor standardcode.Actor
 	At    standardcode.Moment
 	// During is how long after the moment at the most the process dies: in the
-	// middle of a call of the engine or of git. Zero means at the moment itself.
+	// middle of a call of the engine or of git, or a little later; what is right is
+	// then decided by the log. Zero means at the moment itself.
 	During time.Duration
 	// Lingers says that the command stays until somebody ends it.
 	Lingers bool
@@ -26,6 +27,15 @@ type Edge struct {
 	Least, Most int
 	// Ends are the recorded ends that are right, status/reason.
 	Ends []string
+	// Bases are the situations in which an edge of recovery finds the admission, one
+	// after the other; what is right is theirs.
+	Bases []Base
+}
+
+// Base is where the owner died before the recovery that is killed.
+type Base struct {
+	At    standardcode.Moment
+	Right Edge
 }
 
 // Name is what the reports and --edge call it.
@@ -100,7 +110,7 @@ func Edges() []Edge {
 func around(who standardcode.Actor, e lifecycle.Event) []Edge {
 	before, after := situation(e)
 	if who == standardcode.Recoverer {
-		before, after = interrupted, interrupted
+		before, after = Edge{Bases: lost}, Edge{Bases: lost}
 	}
 	all := []Edge{before.at(who, standardcode.Before(e))}
 	if e == lifecycle.CreateIntent || e == lifecycle.FinalizeDone {
@@ -129,9 +139,16 @@ var (
 	running   = Edge{Least: 1, Most: 1, Lingers: true, Ends: []string{endStopped}}
 	unwatched = Edge{Least: 1, Most: 1, Ends: []string{endUnwatched}}
 	reported  = Edge{Least: 1, Most: 1, Ends: []string{endSucceeded}}
-	// A recovery is killed on its way through all of its steps: it met a running
-	// command of a lost owner. Whoever finishes it decides alike.
-	interrupted = running
+)
+
+// What a recovery finds before it is killed. Whoever finishes it decides alike.
+var (
+	lostRunning = Base{standardcode.MomentOutput, running}
+	// lostAfterRun are those that leave a Checkpoint.
+	lostAfterRun = []Base{
+		lostRunning, {standardcode.After(lifecycle.ExitDone), reported}, {standardcode.MomentExited, unwatched},
+	}
+	lost = append(slices.Clip(lostAfterRun), Base{standardcode.After(lifecycle.StartIntent), neverStarted})
 )
 
 // situation is what is right when the owner dies before and after an event.
@@ -149,6 +166,16 @@ func situation(e lifecycle.Event) (before, after Edge) {
 		return reported, reported
 	}
 	return Edge{}, Edge{}
+}
+
+// died is what is right when the owner died at a random moment after the last
+// event of the log.
+func died(last lifecycle.Event) Edge {
+	if last == lifecycle.StartIntent {
+		return startSent
+	}
+	_, after := situation(last)
+	return after
 }
 
 // executing are the owner's moments between events. In the middle of a call the
@@ -173,15 +200,18 @@ func executing() []Edge {
 // recovering are recovery's own.
 func recovering() []Edge {
 	const who = standardcode.Recoverer
-	var all []Edge
-	for _, m := range []standardcode.Moment{
-		standardcode.MomentLooked, standardcode.MomentTaken, standardcode.MomentStopping, standardcode.MomentStopped,
-		standardcode.MomentRemoving, standardcode.MomentAbsent, standardcode.MomentCapturing, standardcode.MomentCaptured,
-	} {
-		all = append(all, interrupted.at(who, m))
+	any, ran, live := Edge{Bases: lost}, Edge{Bases: lostAfterRun}, Edge{Bases: []Base{lostRunning}}
+	return []Edge{
+		any.at(who, standardcode.MomentLooked),
+		any.at(who, standardcode.MomentTaken),
+		live.at(who, standardcode.MomentStopping),
+		live.during(60*time.Millisecond, who, standardcode.MomentStopping),
+		live.at(who, standardcode.MomentStopped),
+		any.at(who, standardcode.MomentRemoving),
+		any.during(100*time.Millisecond, who, standardcode.MomentRemoving),
+		any.at(who, standardcode.MomentAbsent),
+		ran.at(who, standardcode.MomentCapturing),
+		ran.during(40*time.Millisecond, who, standardcode.MomentCapturing),
+		ran.at(who, standardcode.MomentCaptured),
 	}
-	return append(all,
-		interrupted.during(60*time.Millisecond, who, standardcode.MomentStopping),
-		interrupted.during(100*time.Millisecond, who, standardcode.MomentRemoving),
-		interrupted.during(40*time.Millisecond, who, standardcode.MomentCapturing))
 }

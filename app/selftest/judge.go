@@ -161,7 +161,8 @@ func (f facts) result() (r standardcode.Result, err error) {
 	if f.receipts == nil {
 		return r, errNoReceipt
 	}
-	return r, json.Unmarshal(f.receipts.Result, &r)
+	err = json.Unmarshal(f.receipts.Result, &r)
+	return r, err
 }
 
 func same(a, b drydocks.View) bool {

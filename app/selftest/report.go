@@ -27,6 +27,7 @@ type Report struct {
 	Protocol      string    `json:"protocol_version"`
 	Engine        string    `json:"engine"`
 	EngineVersion string    `json:"engine_version"`
+	Image         string    `json:"image_digest"`
 	Seed          uint64    `json:"seed"`
 	Repeat        int       `json:"repeat"`
 	Parallel      int       `json:"parallel"`

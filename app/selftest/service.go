@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -64,6 +65,7 @@ var errNoReceipt = errors.New("no receipt")
 // task is one trial that is to be made.
 type task struct {
 	edge int
+	nth  int
 	seed uint64
 }
 
@@ -83,10 +85,11 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
 		rep.conclude(err == nil && ctx.Err() == nil)
 	}()
+	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine())
 	if rep.EngineVersion, err = s.ready(ctx); err != nil {
 		return rep, err
 	}
-	if err = s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
+	if err := s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
 		return rep, err
 	}
 	lanes := make([]*lane, opt.Parallel)
@@ -95,7 +98,7 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 			return rep, err
 		}
 	}
-	if err = s.control(ctx, lanes[0], opt.Seed); err != nil {
+	if err := s.control(ctx, lanes[0], opt.Seed); err != nil {
 		return rep, err
 	}
 	err = s.all(ctx, lanes, edges, opt, &rep)
@@ -162,9 +165,9 @@ func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
 func (s *Service) all(ctx context.Context, lanes []*lane, edges []Edge, opt Options, rep *Report) error {
 	r := &random{opt.Seed}
 	var tasks []task
-	for range opt.Repeat {
+	for nth := range opt.Repeat {
 		for i := range edges {
-			tasks = append(tasks, task{i, r.next()})
+			tasks = append(tasks, task{i, nth, r.next()})
 		}
 	}
 	shuffle(r, tasks)
@@ -205,7 +208,7 @@ func (s *Service) one(ctx context.Context, l *lane, e Edge, k task, alone bool, 
 	if failed {
 		return l // its evidence is there
 	}
-	t := &trial{s: s, l: l, edge: e, quiet: alone}
+	t := &trial{s: s, l: l, edge: e, nth: k.nth, quiet: alone}
 	began := s.Clock.Boot().Since
 	err := t.run(ctx, &random{k.seed})
 	if ctx.Err() != nil {
@@ -280,8 +283,12 @@ func (s *Service) cleanUp(ctx context.Context, rep *Report) {
 	}
 	if names, err := s.Files.Listing(); err == nil {
 		for _, n := range names {
-			if shape(n) == ownerLock {
-				rep.StaleLocks++
+			if shape(n) != ownerLock {
+				continue
+			}
+			rep.StaleLocks++
+			if owner := id.Owner(path.Base(n)); !s.Locks.Dead(owner) {
+				rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: "the lock of " + string(owner) + " is held at the end"})
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func (r Report) Text(w io.Writer) {
 	}
 	_, _ = fmt.Fprintf(w, "%s: %d edges, %d repeats each, %s %s, seed %d, %d s\n",
 		r.Verdict, len(r.Edges), r.Repeat, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
-	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t\n",
-		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved)
+	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t; %d killed owners left a lock file, all free\n",
+		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved, r.StaleLocks)
 	if r.Kept != "" {
 		_, _ = fmt.Fprintf(w, "evidence: %s\n", r.Kept)
 	}
@@ -54,8 +54,9 @@ Each repeat is one approved command of the python toolchain, taken through the p
 prepared, approved, executed by another process. The command appends one line with a token of its own to a file of the
 workspace; that line is the only evidence of a start that counts. The executing process ends itself with KILL at the edge's
 moment: at a fail point that is compiled into the product and that only this verb's own child can arm. For an edge of
-recovery, the owner dies while the command runs, and the recovery is killed at the moment. A *during* edge dies after a
-random delay in the middle of a call of the engine or of git.
+recovery, the owner dies first (in turn: while the command runs, when its report is recorded, when it ended unseen, before the
+start was sent), and the recovery is killed at the moment. A *during* edge dies after a random delay in the middle of a call of
+the engine or of git.
 
 Another process then recovers, in one of four ways that the seed chooses: for the Run, for the one admission, by repeating
 the execute, or in two processes at once. After that all of this must hold, or the edge fails:
@@ -70,7 +71,8 @@ the execute, or in two processes at once. After that all of this must hold, or t
 - the Drydock is ready and intact, its files equal its Checkpoint, its generation is the result's; a command that ran has one
   Checkpoint with its one change, otherwise the result says that nothing changed; the shadow repository holds the recorded
   Checkpoints and no other;
-- nothing is left below the home that a quiet installation does not have, and no lock of a dead owner is held;
+- nothing is left below the home that a quiet installation does not have, but the lock files of killed owners, and none of them
+  is held;
 - the same execute under the same key answers the recorded result, twice, and starts nothing.
 `
 

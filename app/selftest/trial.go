@@ -23,11 +23,15 @@ type trial struct {
 	s     *Service
 	l     *lane
 	edge  Edge
+	nth   int // of the edge's repeats
 	order Order
 	// admission is empty until one was recorded.
 	admission id.Admission
 	quiet     bool // nothing else is at work in this home
 
+	// right is what must hold: the edge's or its base's, or for a random moment of
+	// the owner what the log says at its death.
+	right    Edge
 	kills    int
 	late     int
 	starts   int
@@ -42,10 +46,17 @@ type trial struct {
 // means that the trial itself could not be made.
 func (t *trial) run(ctx context.Context, r *random) (err error) {
 	before := t.l.drydock
-	if t.order, err = t.l.approve(ctx, t.token(r), t.edge.Lingers); err != nil {
+	t.right = t.edge
+	if n := len(t.edge.Bases); n > 0 {
+		t.right = t.edge.Bases[t.nth%n].Right
+	}
+	if t.order, err = t.l.approve(ctx, t.token(r), t.right.Lingers); err != nil {
 		return fmt.Errorf("preparing: %w", err)
 	}
 	if err := t.crash(ctx, r); err != nil {
+		return err
+	}
+	if t.right, err = t.expected(ctx); err != nil {
 		return err
 	}
 	if err := t.recover(ctx, r); err != nil {
@@ -67,7 +78,7 @@ func (t *trial) run(ctx context.Context, r *random) (err error) {
 		}
 	}
 	f.before = before
-	t.problems = append(t.problems, judge(t.edge, f)...)
+	t.problems = append(t.problems, judge(t.right, f)...)
 	t.starts, t.leaks, t.touched, t.captured = f.starts, len(f.containers), len(f.decoys), f.checkpoint != nil
 	if res, err := f.result(); err == nil {
 		t.ended = end(res.Status, res.ReasonCode)
@@ -85,11 +96,33 @@ func (t *trial) crash(ctx context.Context, r *random) error {
 	if t.edge.Actor == standardcode.Executor {
 		return t.process(ctx, t.armed(o, r), true)
 	}
-	o.Point = standardcode.Executor.At(standardcode.MomentOutput)
+	o.Point = standardcode.Executor.At(t.edge.Bases[t.nth%len(t.edge.Bases)].At)
 	if err := t.process(ctx, o, true); err != nil {
 		return err
 	}
 	return t.process(ctx, t.armed(t.recovery(), r), true)
+}
+
+// expected is what is right after the crash. A process that died in the middle of
+// a call may have come further than that call before it died: the log tells.
+func (t *trial) expected(ctx context.Context) (Edge, error) {
+	right := t.right
+	if err := t.find(ctx); err != nil {
+		return right, err
+	}
+	if t.edge.During == 0 || t.edge.Actor == standardcode.Recoverer || t.admission == "" {
+		return right, nil
+	}
+	err := t.s.Ledger.Read(ctx, func(rec ports.Records) error {
+		log, err := rec.Log(t.admission)
+		if err != nil || len(log) == 0 {
+			return err
+		}
+		e := died(log[len(log)-1].Event)
+		right.Least, right.Most, right.Ends = e.Least, e.Most, e.Ends
+		return nil
+	})
+	return right, err
 }
 
 // armed is the order with the edge's moment.
@@ -107,9 +140,6 @@ func (t *trial) recovery() Order { return Order{Act: standardcode.Recoverer, Run
 // in which that happens: for the Run, for the admission, by repeating the execute,
 // or by two recoveries at once.
 func (t *trial) recover(ctx context.Context, r *random) error {
-	if err := t.find(ctx); err != nil {
-		return err
-	}
 	o := t.recovery()
 	if t.admission == "" {
 		return t.process(ctx, o, false)

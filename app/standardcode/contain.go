@@ -115,12 +115,16 @@ func (a *attempt) noteDifferences(step string, diffs []isolation.Difference) {
 }
 
 // brief keeps one value of a difference short and on one line.
-func brief(s string) string {
-	const most = 160
-	if len(s) > most {
-		s = s[:most] + "…"
+func brief(s string) string { return clip(s, 160) }
+
+// clip keeps a text, which may have names that a command chose, to a number of
+// characters and on one line.
+func clip(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\n", " ")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
 	}
-	return strings.ReplaceAll(s, "\n", " ")
+	return s
 }
 
 // verify proves that the Drydock and the mask are what was recorded (pitfall

@@ -18,12 +18,11 @@ const (
 // Moment is a place in the code that an actor passes.
 type Moment string
 
-// The moments around the log's entries: before the transaction, inside it after
-// its last statement, after its commit.
+// Before is ahead of the transaction that writes an entry of the log.
 func Before(e lifecycle.Event) Moment { return Moment("before." + e.String()) }
 
-// Within is inside the transaction; only the two that keep more than an entry
-// have it: create:intent and finalize:done.
+// Within is inside that transaction, after its last statement. Only the two that
+// keep more than the entry have it: create:intent and finalize:done.
 func Within(e lifecycle.Event) Moment { return Moment("within." + e.String()) }
 
 // After is after the commit.

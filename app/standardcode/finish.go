@@ -156,6 +156,8 @@ func checkpointOf(a id.Admission) id.Checkpoint {
 func recordFiles(ctx context.Context, s *Service, adm lifecycle.Admission, d drydock.Drydock, origin drydock.Origin, integrity bool, r *Result) ending {
 	now := s.Clock.Now()
 	quarantine := func(why string) ending {
+		// The ledger takes no longer one, and a path is as long as the command likes.
+		why = clip(why, limits.ReasonRunes)
 		q := d.Quarantine(why, now)
 		r.Recovery = true
 		r.Details["recovery"] = why

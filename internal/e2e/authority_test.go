@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,6 +35,27 @@ func TestDrift_IsRefusedUntilItIsTakenBack(t *testing.T) {
 		"an executable bit": {
 			func() error { return os.Chmod(at("file"), 0o755) },
 			func() error { return os.Chmod(at("file"), 0o644) },
+		},
+		"git's control file gone": {
+			func() error { return os.Rename(at(".git"), f.path+".git") },
+			func() error { return os.Rename(f.path+".git", at(".git")) },
+		},
+		"a link in its place": {
+			func() error {
+				return errors.Join(os.Rename(at(".git"), f.path+".git"), os.Symlink(f.path+".git", at(".git")))
+			},
+			func() error { return os.Rename(f.path+".git", at(".git")) },
+		},
+		"a directory in its place": {
+			func() error { return errors.Join(os.Rename(at(".git"), f.path+".git"), os.Mkdir(at(".git"), 0o755)) },
+			func() error { return errors.Join(os.Remove(at(".git")), os.Rename(f.path+".git", at(".git"))) },
+		},
+		"a copy in its place": {
+			func() error {
+				b, err := os.ReadFile(at(".git"))
+				return errors.Join(err, os.Rename(at(".git"), f.path+".git"), os.WriteFile(at(".git"), b, 0o644))
+			},
+			func() error { return os.Rename(f.path+".git", at(".git")) },
 		},
 		"a second name of git's control file": {
 			func() error { return os.Link(at(".git"), f.path+".link") },

@@ -49,7 +49,11 @@ func purpose(name, text string) spoiled {
 }
 
 func digest(name, d, code string) spoiled {
-	return spoiled{name: "digest: " + name, spoil: func(q *request) { q.digest = d }, prepare: refusal{code, 3, ""}}
+	return configured("digest: "+name, "CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST="+d, refusal{code, 3, ""})
+}
+
+func configured(name, env string, want refusal) spoiled {
+	return spoiled{name: name, spoil: func(q *request) { q.env = []string{env} }, prepare: want}
 }
 
 func key(name, k string) spoiled {
@@ -90,6 +94,10 @@ func badInputs(other *flow) []spoiled {
 		digest("a name with a digest", "cyberagent.local/standard-code-fixture@"+lab.digest, "image_unconfigured"),
 		digest("in capitals", "sha256:"+strings.ToUpper(strings.TrimPrefix(lab.digest, "sha256:")), "image_unconfigured"),
 		digest("without the algorithm", strings.TrimPrefix(lab.digest, "sha256:"), "image_unconfigured"),
+
+		configured("engine: not there", "CYBERAGENT_DOCKER_SOCKET="+lab.dir+"/nothing.sock", refusal{"daemon_unreachable", 3, ""}),
+		configured("engine: of another machine", "CYBERAGENT_DOCKER_SOCKET=tcp://192.0.2.1:2375", refusal{"config_invalid", 2, "docker.socket"}),
+		configured("engine: without an adapter", "CYBERAGENT_ENGINE=containerd", refusal{"unsupported", 3, "engine"}),
 
 		{"run: another one", func(q *request) { q.run = other.run }, refusal{"checkpoint_stale", 4, ""}, refusal{"approval_foreign", 3, "preparation"}},
 		{"run: unknown", func(q *request) { q.run = "run" + unknownTail }, refusal{"not_found", 2, ""}, refusal{"approval_foreign", 3, "preparation"}},

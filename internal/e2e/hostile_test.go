@@ -114,3 +114,60 @@ func listing(t testing.TB, dir string) []string {
 	}))
 	return all
 }
+
+// A tree that cannot be recorded whole is not recorded at all: the Drydock waits
+// for an operator, says why, and goes on when they have looked.
+func TestHostileTree_WhatCannotBeRecordedIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ levels, letters string }{
+		"200 levels":                      {"200", "1"},
+		"a path longer than any sentence": {"60", "250"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := MustHome(t)
+			f := h.MustFlow(t, h.MustScripts(t, "hostile.py"))
+			a := f.MustApprove(t, python("-c", "import os; n = 'd' * "+c.letters+"; [(os.mkdir(n), os.chdir(n)) for i in range("+c.levels+")]"))
+			r := MustAnswer[resultView](t, f.Execute(t, a), 8)
+			if r.ended() != "succeeded/exited" || !r.Recovery || r.Checkpoint.AfterID != "" || !strings.Contains(r.Details["recovery"], "ddd") &&
+				!strings.Contains(r.Details["recovery"], "d/d/d") {
+				t.Errorf("the result: %+v", r)
+			}
+			f.MustHaveNoContainer(t)
+			d := f.MustStatus(t)
+			if d.Status != "recovery_required" || d.Reason != r.Details["recovery"] || len(d.Drift) != 1 || d.Running != "" {
+				t.Errorf("the Drydock: %+v", d)
+			}
+			f.generation = d.Generation
+			checkRefusal(t, f.call(t, f.request("prepare", a).args()...), refusal{"drydock_not_ready", 3, ""})
+			confirm := []string{"drydock", "checkpoint", f.run, "--confirm"}
+			checkRefusal(t, f.call(t, confirm...), refusal{"recovery_required", 8, ""})
+
+			entries, err := os.ReadDir(f.path)
+			must(t, err)
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name(), "d") {
+					must(t, os.RemoveAll(filepath.Join(f.path, e.Name())))
+				}
+			}
+			MustAnswer[checkpointView](t, f.call(t, confirm...), 0)
+			f.take(f.MustStatus(t))
+			f.MustRunOrdinarily(t)
+		})
+	}
+}
+
+// What a command does to the workspace's own directory is undone, or it would
+// shut the next one out.
+func TestHostileTree_AShutWorkspaceIsOpenAgain(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	f.MustRun(t, python("-c", "import os; os.chmod('/workspace', 0)"), 0)
+	f.MustRunOrdinarily(t)
+	r := f.MustRun(t, python("-c", "import os; [os.unlink(e) for e in os.listdir('.') if e != '.git']"), 0)
+	if want := (counts{Deleted: 1}); r.Checkpoint.Changed != want || r.Resources.GrowthEntries != -1 {
+		t.Errorf("an emptied workspace: %+v, %+v", r.Checkpoint, r.Resources)
+	}
+	f.MustRunOrdinarily(t)
+}

@@ -92,6 +92,9 @@ func checkAbuse(t *testing.T, f *flow, a abuse) {
 	if !known {
 		t.Errorf("it ended %s, want %s: %v", r.ended(), strings.Join(a.ends, " or "), r.Details)
 	}
+	if most := int64(a.timeout+60) * 1000; r.Resources.WallMillis > most {
+		t.Errorf("it took %d ms, far beyond its timeout", r.Resources.WallMillis)
+	}
 	if (r.ExitCode != nil) != (r.Reason == "exited") {
 		t.Errorf("%s with the exit code %v", r.ended(), r.ExitCode)
 	}

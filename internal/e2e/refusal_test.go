@@ -17,7 +17,7 @@ type request struct {
 	command                     command
 	gates                       []string
 	preparation, approval, key  string
-	digest                      string   // what the process is configured with; the lab's when empty
+	env                         []string // what the process is configured with beside the lab's
 	more                        []string // flags at the end
 }
 
@@ -50,11 +50,7 @@ type refusal struct {
 // nothing changed.
 func (f *flow) MustRefuse(t *testing.T, q request, want refusal) {
 	t.Helper()
-	h := f.home
-	if q.digest != "" {
-		h = h.with("CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=" + q.digest)
-	}
-	f.MustRefuseCall(t, h, q.args(), want)
+	f.MustRefuseCall(t, f.home.with(q.env...), q.args(), want)
 }
 
 // MustRefuseCall is MustRefuse for any verb.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 
@@ -87,7 +88,7 @@ func (d *dockerDecoys) Touched(ctx context.Context) (touched []string, err error
 	for _, x := range d.made {
 		in, err := d.client.ContainerInspect(ctx, x.id)
 		switch {
-		case client.IsErrNotFound(err):
+		case cerrdefs.IsNotFound(err):
 			touched = append(touched, "container "+x.name+" is gone")
 		case err != nil:
 			return touched, fault.Wrap(fault.EngineFailure, err, "cannot inspect the decoy %s", x.name)
@@ -105,7 +106,7 @@ func (d *dockerDecoys) Remove(ctx context.Context) (n int, err error) {
 		switch {
 		case e == nil:
 			n++
-		case !client.IsErrNotFound(e):
+		case !cerrdefs.IsNotFound(e):
 			err = fault.Wrap(fault.EngineFailure, e, "cannot remove the decoy %s (%s)", x.name, x.id)
 		}
 	}

@@ -108,6 +108,7 @@ func probe(name string) string {
 		return "allowed"
 	case unix.EPERM:
 		return isolation.DeniedEPERM
+	default:
+		return unix.ErrnoName(errno)
 	}
-	return unix.ErrnoName(errno)
 }

@@ -49,4 +49,4 @@ func (f *Frames) Send(s runnerproto.Stream, buf []byte) error {
 }
 
 // Deadline bounds all writes from now on, also one that is blocked already.
-func (f *Frames) Deadline(t time.Time) { f.to.SetWriteDeadline(t) }
+func (f *Frames) Deadline(t time.Time) { _ = f.to.SetWriteDeadline(t) }

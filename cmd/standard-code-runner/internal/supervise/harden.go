@@ -126,6 +126,7 @@ func ignoreSignals() error {
 		switch s {
 		case unix.SIGKILL, unix.SIGSTOP, unix.SIGTERM, unix.SIGURG:
 			continue
+		default:
 		}
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		if errno != 0 {

@@ -18,12 +18,12 @@ const all = -1
 // Terminate asks everything to end. Stopped processes are woken, or they would
 // not notice.
 func Terminate() {
-	unix.Kill(all, unix.SIGTERM)
-	unix.Kill(all, unix.SIGCONT)
+	_ = unix.Kill(all, unix.SIGTERM)
+	_ = unix.Kill(all, unix.SIGCONT)
 }
 
 // Kill ends everything.
-func Kill() { unix.Kill(all, unix.SIGKILL) }
+func Kill() { _ = unix.Kill(all, unix.SIGKILL) }
 
 // KillUntilGone ends everything and waits until it is reaped. It returns false
 // when something is still there after the limit (a process in the kernel).
@@ -47,15 +47,15 @@ func KillUntilGone(r *Reaper, limit time.Duration) bool {
 // stopped before stay stopped afterwards.
 func freeze() (thaw func()) {
 	before := stopped()
-	unix.Kill(all, unix.SIGSTOP)
+	_ = unix.Kill(all, unix.SIGSTOP)
 	return func() {
 		if len(before) == 0 {
-			unix.Kill(all, unix.SIGCONT)
+			_ = unix.Kill(all, unix.SIGCONT)
 			return
 		}
 		for _, pid := range pids() {
 			if !before[pid] {
-				unix.Kill(pid, unix.SIGCONT)
+				_ = unix.Kill(pid, unix.SIGCONT)
 			}
 		}
 	}

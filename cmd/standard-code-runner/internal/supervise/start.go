@@ -50,7 +50,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	if err := unix.Fchdir(c.Dir); err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
-	defer unix.Chdir("/")
+	defer func() { _ = unix.Chdir("/") }()
 	out, outW, err := pipe()
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	errR, errW, err := pipe()
 	if err != nil {
 		unix.Close(outW)
-		out.Close()
+		_ = out.Close()
 		return nil, err
 	}
 	attr := &syscall.ProcAttr{
@@ -70,8 +70,8 @@ func (r *Runner) Start(c Command) (*Process, error) {
 	unix.Close(outW)
 	unix.Close(errW)
 	if err != nil {
-		out.Close()
-		errR.Close()
+		_ = out.Close()
+		_ = errR.Close()
 		return nil, err
 	}
 	return &Process{PID: pid, Stdout: out, Stderr: errR}, nil
@@ -90,7 +90,7 @@ func (r *Runner) fork(path string, argv []string, attr *syscall.ProcAttr) (int, 
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		// Best effort: the command is worse off, never the runner.
-		unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 		old, raised := r.adjustOOM(oomScore)
 		pid, err := syscall.ForkExec(path, argv, attr)
 		if raised {

@@ -32,7 +32,7 @@ const (
 // that vanished meanwhile. A directory that can be read but not searched and
 // belongs to uid is made searchable first.
 func (t *Tree) list(fd int, each func(entry) error) error {
-	pooled := buffers.Get().(*[]byte)
+	pooled := buffers.Get().(*[]byte) //nolint:errcheck // the pool holds nothing else
 	defer buffers.Put(pooled)
 	buf := *pooled
 	var st unix.Statx_t
