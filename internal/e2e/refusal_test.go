@@ -50,7 +50,7 @@ type refusal struct {
 // nothing changed.
 func (f *flow) MustRefuse(t *testing.T, q request, want refusal) {
 	t.Helper()
-	f.MustRefuseCall(t, f.home.with(q.env...), q.args(), want)
+	f.MustRefuseCall(t, f.with(q.env...), q.args(), want)
 }
 
 // MustRefuseCall is MustRefuse for any verb.
