@@ -2,13 +2,14 @@
 
 SHELL := /bin/bash
 ARCH  ?= $(shell go env GOARCH)
+REPEAT ?= 20
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
 WITH_ENGINE := testdata/engines/with-engine.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo test test/unit lint cross verify generate engine/up engine/down clean
+.PHONY: help build runner demo selftest test test/unit lint cross verify generate engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -21,6 +22,9 @@ build: runner ## build bin/cyberagent with the runner inside
 
 demo: build ## bring up what is missing and run the main job on all four toolchains
 	@$(WITH_ENGINE) testdata/demo/demo.sh
+
+selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), and write docs/selftest.md
+	@$(WITH_ENGINE) bin/cyberagent selftest crash --repeat $(REPEAT) --parallel 4 --markdown docs/selftest.md
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...

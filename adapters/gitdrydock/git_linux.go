@@ -23,6 +23,9 @@ import (
 // file blocks it for ever.
 const gitDeadline = 5 * time.Minute
 
+// longDeadline is for commands whose work is as large as a tree.
+const longDeadline = time.Hour
+
 // quickDeadline is for questions about the source that read a few files of its
 // git directory, whatever its size.
 const quickDeadline = 20 * time.Second

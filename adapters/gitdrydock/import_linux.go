@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -47,7 +48,7 @@ func (l layout) startImport(ctx context.Context, k dock) *importer {
 		out, err := l.run(ctx, gitCall{
 			gitDir: k.shadow, store: k.store(),
 			args:  []string{"fast-import", "--quiet", "--done"},
-			stdin: i.feed,
+			stdin: i.feed, timeout: longDeadline, // the walk's time counts too
 		})
 		i.result <- imported{out, err}
 	}()
@@ -59,9 +60,11 @@ func (l layout) startImport(ctx context.Context, k dock) *importer {
 func (i *importer) commit(w commitWork) (commit, tree oid, err error) {
 	i.feed.work <- &w
 	r := <-i.result
+	// A broken pipe is git's failure, and git says more of it.
+	fed := i.feed.err.Load()
 	switch {
-	case i.feed.err != nil && !errors.Is(i.feed.err, unix.EPIPE):
-		return "", "", i.feed.err
+	case fed != nil && !errors.Is(*fed, unix.EPIPE):
+		return "", "", *fed
 	case r.err != nil:
 		return "", "", because(r.err, fault.New(fault.Internal, "the Checkpoint could not be written"))
 	}
@@ -99,7 +102,7 @@ type feeder struct {
 	dir  int // open directory of the last file, 0 when none
 	path string
 	buf  []byte
-	err  error
+	err  atomic.Pointer[error]
 }
 
 // Read is never called: exec prefers WriteTo.
@@ -108,8 +111,11 @@ func (s *feeder) Read([]byte) (int, error) { return 0, io.EOF }
 // WriteTo waits for the work and writes the whole stream. Without the final
 // "done" fast-import makes no ref, so an error here leaves nothing behind.
 func (s *feeder) WriteTo(to io.Writer) (int64, error) {
-	s.err = s.write(to, <-s.work)
-	return 0, s.err
+	err := s.write(to, <-s.work)
+	if err != nil {
+		s.err.Store(&err)
+	}
+	return 0, err
 }
 
 func (s *feeder) write(to io.Writer, work *commitWork) error {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
 )
 
 // Some tests need another process: one that is another user, or one that dies.
@@ -41,6 +42,7 @@ type answer struct {
 	Usage   drydock.Usage
 	Source  drydock.Source
 	Error   string // the code
+	Remedy  string
 	Message string
 }
 
@@ -96,7 +98,7 @@ func TestMain(m *testing.M) {
 	}
 	a, err := stages[o.Stage](context.Background(), d, o)
 	if err != nil {
-		a.Error, a.Message = codeOf(err), err.Error()
+		a.Error, a.Message, a.Remedy = codeOf(err), err.Error(), fault.From(err).Remedy
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(a); err != nil {
 		panic(err)

@@ -146,10 +146,19 @@ func setACL(acl []byte, tag, perm byte) {
 
 func TestOrdinaryUser_WithoutACLsCreationIsRefusedWithARemedy(t *testing.T) {
 	t.Parallel()
-	// The probe is what decides; /proc has no ACLs for anyone.
-	a := access{way: drydock.AccessACL, users: []uint32{operator, 65532}}
-	if err := a.setDir("/proc/self/fd"); err == nil {
-		t.Fatal("an ACL could be set on /proc")
+	dir := openTemp(t, operator)
+	home := filepath.Join(dir, "home")
+	mustDo(t, os.Mkdir(home, 0o700))
+	source := userRepo(t, dir, someFiles)
+	// A ramfs has no extended attributes at all.
+	mount := []string{"sh", "-euc", `mount -t ramfs ramfs "$0"; chown 1001:1001 "$0"; chmod 700 "$0"; exec "$@"`, home}
+	a := runStage(t, slices.Concat(ownMounts(t), mount, asOperator(t)), order{Stage: "create", Home: home, Source: source})
+	if a.Error != string(fault.Unsupported) || !strings.Contains(a.Message, "no POSIX ACLs") || !strings.Contains(a.Remedy, "run as root") {
+		t.Fatalf("create: %q %q, remedy %q", a.Error, a.Message, a.Remedy)
+	}
+	left := mustGit(t, source, "-c", "safe.directory=*", "for-each-ref", "--format=%(refname)")
+	if _, err := os.Stat(filepath.Join(source, ".git", "worktrees")); err == nil || left != "refs/heads/main" {
+		t.Errorf("the source was changed: %q (%v)", left, err)
 	}
 }
 

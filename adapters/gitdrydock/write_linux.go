@@ -66,7 +66,7 @@ func (v visit) writeFiles(ctx context.Context, root int, a access, files []leaf)
 		names.WriteString(x.oid.String() + "\n")
 	}
 	_, err := v.l.run(ctx, gitCall{
-		gitDir: v.k.shadow, args: []string{"cat-file", "--batch", "--buffer"}, stdin: &names,
+		gitDir: v.k.shadow, args: []string{"cat-file", "--batch", "--buffer"}, stdin: &names, timeout: longDeadline,
 		stdout: func(r io.Reader) error {
 			w := treeWriter{in: bufio.NewReaderSize(r, 256<<10), root: root, dir: -1, access: a}
 			defer w.close()

@@ -200,16 +200,16 @@ func executing() []Edge {
 // recovering are recovery's own.
 func recovering() []Edge {
 	const who = standardcode.Recoverer
-	any, ran, live := Edge{Bases: lost}, Edge{Bases: lostAfterRun}, Edge{Bases: []Base{lostRunning}}
+	every, ran, live := Edge{Bases: lost}, Edge{Bases: lostAfterRun}, Edge{Bases: []Base{lostRunning}}
 	return []Edge{
-		any.at(who, standardcode.MomentLooked),
-		any.at(who, standardcode.MomentTaken),
+		every.at(who, standardcode.MomentLooked),
+		every.at(who, standardcode.MomentTaken),
 		live.at(who, standardcode.MomentStopping),
 		live.during(60*time.Millisecond, who, standardcode.MomentStopping),
 		live.at(who, standardcode.MomentStopped),
-		any.at(who, standardcode.MomentRemoving),
-		any.during(100*time.Millisecond, who, standardcode.MomentRemoving),
-		any.at(who, standardcode.MomentAbsent),
+		every.at(who, standardcode.MomentRemoving),
+		every.during(100*time.Millisecond, who, standardcode.MomentRemoving),
+		every.at(who, standardcode.MomentAbsent),
 		ran.at(who, standardcode.MomentCapturing),
 		ran.during(40*time.Millisecond, who, standardcode.MomentCapturing),
 		ran.at(who, standardcode.MomentCaptured),

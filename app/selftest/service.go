@@ -81,9 +81,11 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 	began := s.Clock.Boot().Since
 	rep = newReport(edges, opt, string(s.Engine.Engine()), s.Clock.Now())
 	defer func() {
+		complete := err == nil && ctx.Err() == nil
 		s.cleanUp(ctx, &rep)
+		s.leftFiles(&rep, complete && len(rep.Failures) == 0)
 		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
-		rep.conclude(err == nil && ctx.Err() == nil)
+		rep.conclude(complete)
 	}()
 	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine())
 	if rep.EngineVersion, err = s.ready(ctx); err != nil {
@@ -281,15 +283,25 @@ func (s *Service) cleanUp(ctx context.Context, rep *Report) {
 		}
 		rep.CleanUp.Containers++
 	}
-	if names, err := s.Files.Listing(); err == nil {
-		for _, n := range names {
-			if shape(n) != ownerLock {
-				continue
-			}
+}
+
+// leftFiles counts the lock files of killed owners, all of which must be free.
+// After an undisturbed end there is no file that a quiet installation does not
+// have; an interrupt or a failure may leave any.
+func (s *Service) leftFiles(rep *Report, undisturbed bool) {
+	fail := func(problem string) { rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: problem}) }
+	names, err := s.Files.Listing()
+	if err != nil {
+		fail("the home cannot be listed: " + err.Error())
+	}
+	for _, n := range names {
+		if shape(n) == ownerLock {
 			rep.StaleLocks++
 			if owner := id.Owner(path.Base(n)); !s.Locks.Dead(owner) {
-				rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: "the lock of " + string(owner) + " is held at the end"})
+				fail("the lock of " + string(owner) + " is held at the end")
 			}
+		} else if undisturbed && s.strange(n) {
+			fail("a file is left at the end: " + n)
 		}
 	}
 }
