@@ -9,8 +9,8 @@ import (
 )
 
 // A home lies on a filesystem of its own where this machine allows that. The
-// product watches how much space is free beside a running command, and what
-// other programs of a busy machine write would be taken for the command's.
+// product watches how much space is free beside a running command; what other
+// programs of a busy machine write there would disturb the tests of that rule.
 const (
 	diskBytes   = 6 << 30 // more than the headroom that the product demands
 	bytesAnNode = 4096    // and so 1.5 million inodes

@@ -63,8 +63,7 @@ func TestHostileTree_IsRecordedWholeAndHurtsNobody(t *testing.T) {
 	}
 }
 
-// A second Run's command cannot reach what the first one's left, and a command
-// that links the outside in changes nothing by writing through the links.
+// A link of the source that leads out of the repository leads nowhere inside.
 func TestHostileTree_LinksOutLeadNowhereInside(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
@@ -84,8 +83,7 @@ func TestHostileTree_LinksOutLeadNowhereInside(t *testing.T) {
 	}
 }
 
-// listing is every name below a directory with its type, mode, size and owner's
-// view of it; a directory's own time is left out, for reading does not change it.
+// listing is every name below a directory with its mode, and the content of files.
 func listing(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string

@@ -3,10 +3,13 @@ package e2e
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -85,15 +88,15 @@ func checkRefusal(t *testing.T, a answer, want refusal) {
 
 // state is everything that a refused call must leave as it was.
 type state struct {
-	ledger  string // every byte of it
-	drydock drydockView
-	files   []string // names in the product's own directories
+	ledger string   // every byte of it: Runs, Drydocks, approvals, admissions, events
+	tree   []string // the Drydock's files
+	files  []string // names in the product's own directories
 }
 
 // MustState reads it. The ledger's file is whole when no process has it open.
 func (f *flow) MustState(t testing.TB) state {
 	t.Helper()
-	s := state{drydock: f.MustStatus(t)}
+	var s state
 	sum := sha256.New()
 	for _, name := range []string{"ledger.db", "ledger.db-wal"} {
 		b, err := os.ReadFile(filepath.Join(f.state, name))
@@ -103,6 +106,18 @@ func (f *flow) MustState(t testing.TB) state {
 		sum.Write(b)
 	}
 	s.ledger = hex.EncodeToString(sum.Sum(nil))
+	must(t, filepath.WalkDir(f.path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		i, err := e.Info()
+		if err != nil {
+			return err
+		}
+		st := i.Sys().(*syscall.Stat_t)
+		s.tree = append(s.tree, fmt.Sprint(path, i.Mode(), st.Uid, st.Ino, st.Nlink, i.Size(), st.Mtim, st.Ctim))
+		return nil
+	}))
 	for _, pattern := range []string{"*", "owners/*", "scratch/*", "void/*", "mask/*", "locks/*", "drydocks/*", "drydocks/*/*"} {
 		names, err := filepath.Glob(filepath.Join(f.state, pattern))
 		must(t, err)

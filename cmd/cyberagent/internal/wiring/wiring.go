@@ -5,6 +5,7 @@ package wiring
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.uber.org/fx"
@@ -53,18 +54,35 @@ func Open(ctx context.Context, cfg config.Config) (App, func(), error) {
 }
 
 func open(ctx context.Context, opts ...fx.Option) (func(), error) {
-	x := fx.New(opts...)
+	made := &closers{}
+	x := fx.New(append(opts, fx.Supply(made))...)
 	if err := x.Err(); err != nil {
+		made.close()
 		return nil, cause(err)
 	}
 	if err := x.Start(ctx); err != nil {
+		made.close()
 		return nil, cause(err)
 	}
 	return func() {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = x.Stop(stop)
+		made.close()
 	}, nil
+}
+
+// closers close what constructors opened. A lifecycle hook would not: it runs
+// only for a graph that was built whole and started.
+type closers struct{ all []func() error }
+
+func (c *closers) add(f func() error) { c.all = append(c.all, f) }
+
+func (c *closers) close() {
+	for _, f := range slices.Backward(c.all) {
+		_ = f()
+	}
+	c.all = nil
 }
 
 // OpenFixture builds what the fixture verbs need; they use no ledger.
@@ -83,12 +101,12 @@ func hostModule() fx.Option {
 }
 
 func ledgerModule() fx.Option {
-	return fx.Module("ledger", fx.Provide(func(lc fx.Lifecycle, cfg config.Config) (ports.Ledger, error) {
+	return fx.Module("ledger", fx.Provide(func(made *closers, cfg config.Config) (ports.Ledger, error) {
 		l, err := ledger.Open(context.Background(), ledger.Config{Path: cfg.Ledger.Path})
 		if err != nil {
 			return nil, err
 		}
-		lc.Append(fx.StopHook(l.Close))
+		made.add(l.Close)
 		return l, nil
 	}))
 }
