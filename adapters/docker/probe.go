@@ -60,6 +60,7 @@ func blocked(facts admission.EngineFacts, err error) (admission.EngineFacts, err
 // describe fills in what the engine says about itself.
 func describe(f *admission.EngineFacts, v types.Version, i system.Info) {
 	f.Version = v.Version
+	f.Components = components(v)
 	f.APISupported = v.MinAPIVersion == "" || !versions.GreaterThan(v.MinAPIVersion, newestAPI)
 	f.OSType, f.Architecture = i.OSType, v.Arch
 	f.OperatingName = i.OperatingSystem
@@ -85,6 +86,18 @@ func describe(f *admission.EngineFacts, v types.Version, i system.Info) {
 	if _, ok := i.Runtimes[ociRuntime]; ok {
 		f.Runtime = ociRuntime
 	}
+}
+
+// components are the parts whose version decides about known faults.
+func components(v types.Version) map[string]string {
+	out := map[string]string{}
+	for _, c := range v.Components {
+		switch c.Name {
+		case "runc", "containerd", "crun":
+			out[c.Name] = c.Version
+		}
+	}
+	return out
 }
 
 // behindVM says whether the engine's kernel is not this process's: then a path,

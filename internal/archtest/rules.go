@@ -62,7 +62,7 @@ func Rules() []Rule {
 		},
 		{
 			Name: "app knows ports and the domain", From: []string{"app/..."},
-			Allow:  []string{"std", module + "/domain/...", module + "/ports/...", module + "/app/..."},
+			Allow:  []string{"std", "golang.org/x/mod/semver", module + "/domain/...", module + "/ports/...", module + "/app/..."},
 			Reason: "a use case gets its adapters through ports: add a method to a port, or move the code to an adapter or to cmd",
 		},
 		{

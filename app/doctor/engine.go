@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cyberagent/domain/admission"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+	"cyberagent/ports"
+)
+
+// engines looks at each configured engine. Where one falls back to another, it is
+// enough that one of them can be used.
+func (s *Service) engines(ctx context.Context, r *Report, ledger ports.LedgerFacts) {
+	parts := make([]Report, len(s.Engines))
+	usable := false
+	for i, e := range s.Engines {
+		s.engine(ctx, e, &parts[i])
+		usable = usable || parts[i].Status != Failure
+	}
+	for i, p := range parts {
+		for _, f := range p.Findings {
+			if f.Status == Failure && usable && len(parts) > 1 {
+				f.Status, f.Detail = Warning, f.Detail+" (the other engine can be used)"
+			}
+			r.add(f.Check, f.Status, f.Detail, f.Remedy)
+		}
+		if p.Status != Failure {
+			s.leftovers(ctx, r, s.Engines[i], ledger)
+		}
+	}
+}
+
+func (s *Service) engine(ctx context.Context, e ports.Engine, r *Report) {
+	name := string(e.Engine())
+	f, err := e.Probe(ctx)
+	if err != nil {
+		fe := fault.From(err)
+		r.add(name, Failure, fe.Error(), fe.Remedy)
+		return
+	}
+	refused := admission.Evaluate(s.evidence(&f, nil))
+	for _, v := range refused {
+		r.add(name, Failure, v.Detail, paste(e.Engine(), v.Remediation))
+	}
+	if f.Reachability != admission.Reachable {
+		return
+	}
+	if len(refused) == 0 {
+		detail := fmt.Sprintf("%s %s, API %s, %s/%s, %d CPUs, %s", name, f.Version, f.APIVersion, f.OSType, f.Architecture, f.CPUs, mib(f.MemoryBytes))
+		r.add(name, OK, detail, "")
+	}
+	for _, k := range KnownFaults(f) {
+		r.add(name+"/versions", Warning, fmt.Sprintf("%s %s is older than the fix of %s: %s", k.Component, k.Version, k.ID, k.What),
+			"upgrade to "+k.Fixed+", or see whether your distribution carries the fix under this version")
+	}
+	s.image(ctx, e, f, r)
+}
+
+func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.EngineFacts, r *Report) {
+	digest := s.ImageDigest(e.Engine())
+	facts := admission.ImageFacts{Configured: digest}
+	if admission.ValidDigest(digest) {
+		var err error
+		if facts, err = e.InspectImage(ctx, digest); err != nil {
+			fe := fault.From(err)
+			r.add("image", Failure, fe.Error(), fe.Remedy)
+			return
+		}
+	}
+	// The image is judged together with its engine; the engine's own refusals are
+	// reported already.
+	refused := slices.DeleteFunc(admission.Evaluate(s.evidence(&engine, &facts)), func(v admission.Verdict) bool {
+		return !strings.HasPrefix(v.Check, "image_")
+	})
+	for _, v := range refused {
+		r.add("image", Failure, v.Detail, paste(engine.Engine, v.Remediation))
+	}
+	if len(refused) == 0 {
+		r.add("image", OK, fmt.Sprintf("%s is in %s, %s, and fit for use", digest, e.Engine(), mib(facts.SizeBytes)), "")
+	}
+}
+
+// paste is a command where there is one, and readiness' own advice otherwise.
+func paste(e isolation.Engine, w admission.Remediation) string {
+	commands := map[admission.Remediation]string{
+		admission.StartDocker:     "systemctl start docker (or: apt-get install docker.io); `cyberagent config show` says which socket is used",
+		admission.StartContainerd: "systemctl start containerd (or: apt-get install containerd); `cyberagent config show` says which address is used",
+		admission.BuildImage:      "cyberagent --engine " + string(e) + " fixture build",
+		admission.RebuildImage:    "cyberagent --engine " + string(e) + " fixture build",
+	}
+	if c := commands[w]; c != "" {
+		return c
+	}
+	return admission.Advice(w)
+}

@@ -1,0 +1,48 @@
+package wiring
+
+import (
+	"context"
+
+	"go.uber.org/fx"
+
+	"cyberagent/adapters/gitdrydock"
+	"cyberagent/adapters/host"
+	"cyberagent/adapters/ledger"
+	"cyberagent/app/doctor"
+	"cyberagent/config"
+	"cyberagent/domain/isolation"
+	"cyberagent/ports"
+)
+
+// OpenDoctor builds what doctor needs. It opens no ledger.
+func OpenDoctor(cfg config.Config) (*doctor.Service, error) {
+	var find func(isolation.Engine) (ports.Engine, error)
+	x := fx.New(fx.Supply(cfg), engineModule(), fx.NopLogger, fx.Populate(&find))
+	if err := x.Err(); err != nil {
+		return nil, cause(err)
+	}
+	at := ledger.Config{Path: cfg.Ledger.Path}
+	s := &doctor.Service{
+		Machine: host.Machine{}, Storage: gitdrydock.New(gitdrydock.Config{Home: cfg.Home}), Ledger: ledger.Probe{Config: at},
+		Open: func(ctx context.Context) (ports.Ledger, func(), error) {
+			l, err := ledger.Open(ctx, at)
+			if err != nil {
+				return nil, nil, err
+			}
+			return l, func() { _ = l.Close() }, nil
+		},
+		ImageDigest: cfg.ImageDigest, AllowDesktop: cfg.Docker.AllowDesktop, Home: cfg.Home, LedgerPath: cfg.Ledger.Path,
+	}
+	names := []isolation.Engine{isolation.Engine(cfg.Engine)}
+	if cfg.Engine == "auto" {
+		names = []isolation.Engine{isolation.Docker, isolation.Containerd}
+	}
+	for _, name := range names {
+		e, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		s.Engines = append(s.Engines, e)
+	}
+	return s, nil
+}
