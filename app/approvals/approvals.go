@@ -10,6 +10,7 @@ import (
 	"cyberagent/app/operation"
 	"cyberagent/domain/approval"
 	"cyberagent/domain/command"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/manifest"
@@ -18,8 +19,9 @@ import (
 
 // Service is the use cases over their ports.
 type Service struct {
-	Ledger ports.Ledger
-	Clock  ports.Clock
+	Ledger    ports.Ledger
+	Worktrees ports.Worktrees
+	Clock     ports.Clock
 }
 
 // Protocol names the answer.
@@ -45,7 +47,10 @@ type View struct {
 	DecidedAt      *time.Time         `json:"decided_at"`
 	ExpiresAt      time.Time          `json:"expires_at"`
 	ConsumedBy     id.Admission       `json:"consumed_by"`
-	Replayed       bool               `json:"replayed"`
+	// Since is nil in lists, in the answers to decisions, and when nothing was
+	// approved before.
+	Since    *Since `json:"since_last_approved"`
+	Replayed bool   `json:"replayed"`
 }
 
 // Command is what would run. Quoted holds each argument as a Go string literal
@@ -95,16 +100,20 @@ func load(rec ports.Records, pid id.Preparation) (approval.Approval, approval.Pr
 	return a, p, err
 }
 
-// Show returns the approval of a preparation.
+// Show returns the approval of a preparation, with what changed since the last
+// one.
 func (s *Service) Show(ctx context.Context, pid id.Preparation) (View, error) {
-	var v View
-	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
-		a, p, err := load(rec, pid)
-		if err == nil {
-			v = view(a, p, s.Clock.Now())
-		}
+	var a approval.Approval
+	var p approval.Preparation
+	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
+		a, p, err = load(rec, pid)
 		return err
 	})
+	if err != nil {
+		return View{}, err
+	}
+	v := view(a, p, s.Clock.Now())
+	v.Since, err = s.since(ctx, a, p)
 	return v, err
 }
 
@@ -155,13 +164,14 @@ func (s *Service) List(ctx context.Context, rid id.Run, pendingOnly bool) ([]Vie
 func (s *Service) Request(ctx context.Context, pid id.Preparation, by string) (View, error) {
 	now := s.Clock.Now()
 	var v View
-	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
-		a, p, err := load(rec, pid)
-		if err != nil {
+	var next approval.Approval
+	var p approval.Preparation
+	err := s.Ledger.Write(ctx, func(rec ports.Records) (err error) {
+		var a approval.Approval
+		if a, p, err = load(rec, pid); err != nil {
 			return err
 		}
-		next, err := a.Request(by, now)
-		if err != nil {
+		if next, err = a.Request(by, now); err != nil {
 			return err
 		}
 		v = view(next, p, now)
@@ -174,7 +184,36 @@ func (s *Service) Request(ctx context.Context, pid id.Preparation, by string) (V
 		}
 		return rec.AddEvent(ports.Event{Run: a.Run, Kind: "approval.requested", Subject: string(a.ID), At: now})
 	})
+	if err != nil {
+		return View{}, err
+	}
+	v.Since, err = s.since(ctx, next, p)
 	return v, err
+}
+
+// watchEvery is how often Watch looks: a reviewer does not notice it, and the
+// ledger does not either.
+const watchEvery = 500 * time.Millisecond
+
+// Watch waits until something of the Run, or of any, waits for a decision, and
+// returns it. It returns nothing when ctx ends first.
+func (s *Service) Watch(ctx context.Context, rid id.Run) ([]View, error) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		all, err := s.List(ctx, rid, true)
+		if ctx.Err() != nil {
+			return []View{}, nil
+		}
+		if err != nil || len(all) > 0 {
+			return all, err
+		}
+		select {
+		case <-ctx.Done():
+			return []View{}, nil
+		case <-tick.C:
+		}
+	}
 }
 
 // ReviewInput is one decision.
@@ -183,12 +222,24 @@ type ReviewInput struct {
 	Decision         approval.Decision
 	Reviewer, Reason string
 	Life             time.Duration // 0 means the default
-	OperationKey     string
+	// Manifest is the digest that the reviewer saw; empty means not confirmed.
+	Manifest     string
+	OperationKey string
 }
 
 // Review records a decision. It returns the approval's own code when it can no
-// longer be decided.
+// longer be decided, and command_mismatch when another digest was confirmed.
 func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
+	if in.Manifest != "" {
+		shown, err := s.Show(ctx, in.Preparation)
+		if err != nil {
+			return View{}, err
+		}
+		if shown.ManifestSHA256 != in.Manifest {
+			return View{}, fault.New(fault.CommandMismatch, "%s is not what %s would run", in.Manifest, in.Preparation).At("confirm").
+				With("manifest_sha256", shown.ManifestSHA256).Hint("look again: cyberagent run sandbox show %s", in.Preparation)
+		}
+	}
 	decide := func(a approval.Approval, now time.Time) (approval.Approval, error) {
 		return a.Review(in.Decision, in.Reviewer, in.Reason, in.Life, now)
 	}

@@ -55,8 +55,9 @@ func printApproval(w io.Writer, v approvals.View) {
 	}
 	_, _ = fmt.Fprintf(w, "  directory %q\n  timeout   %d s\n  stdin     %s\n  network   disabled\n  purpose   %q\n\n",
 		v.Command.Workdir, v.Command.TimeoutSeconds, v.Command.Stdin, v.Command.Purpose)
-	_, _ = fmt.Fprintf(w, "bound to    checkpoint %s (generation %d)\n            engine %s, image %s\n            command sha256 %s\n",
-		v.Authority.Checkpoint, v.Authority.Generation, v.Authority.Engine, v.Authority.ImageDigest, v.CommandSHA256)
+	_, _ = fmt.Fprintf(w, "bound to    checkpoint %s (generation %d)\n            engine %s, image %s\n            command sha256 %s\n            all of it %s\n",
+		v.Authority.Checkpoint, v.Authority.Generation, v.Authority.Engine, v.Authority.ImageDigest, v.CommandSHA256, v.ManifestSHA256)
+	printSince(w, v)
 	if v.Reviewer != "" {
 		_, _ = fmt.Fprintf(w, "reviewer    %s (self-declared)\n", printable(v.Reviewer))
 	}
@@ -66,6 +67,38 @@ func printApproval(w io.Writer, v approvals.View) {
 	_, _ = fmt.Fprintf(w, "expires     %s\n", utc(v.ExpiresAt))
 	if v.ConsumedBy != "" {
 		_, _ = fmt.Fprintf(w, "used by     %s\n", v.ConsumedBy)
+	}
+	if v.Status == approval.Pending {
+		_, _ = fmt.Fprintf(w, "\nTo decide exactly this:\n  cyberagent run sandbox review %s --decision approve --confirm %s --operation-key KEY\n",
+			v.PreparationID, v.ManifestSHA256)
+	}
+}
+
+// printSince says what differs from the last command that was approved.
+func printSince(w io.Writer, v approvals.View) {
+	s := v.Since
+	if s == nil {
+		return
+	}
+	say := func(format string, a ...any) { _, _ = fmt.Fprintf(w, "            "+format+"\n", a...) }
+	_, _ = fmt.Fprintf(w, "since       the last approved command (%s):\n", s.PreparationID)
+	say("the command is %s", map[bool]string{true: "the same", false: "another one"}[s.SameCommand])
+	if s.Engine != v.Authority.Engine {
+		say("the engine was %s", s.Engine)
+	}
+	if s.ImageDigest != v.Authority.ImageDigest {
+		say("the image was %s", s.ImageDigest)
+	}
+	if s.FilesUnknown {
+		say("the files cannot be compared")
+		return
+	}
+	say("files: %d added, %d modified, %d deleted", s.Changed.Added, s.Changed.Modified, s.Changed.Deleted)
+	for _, c := range s.Paths {
+		say("  %-8s %s", c.Kind, printable(c.Path))
+	}
+	if more := s.Changed.Total() - int64(len(s.Paths)); more > 0 {
+		say("  and %d more", more)
 	}
 }
 
@@ -90,6 +123,7 @@ func sandboxReview(s *session) *cli.Command {
 		Description: "An approval is for exactly what `request` shows, may be used once, and expires.\n\nExample:\n  cyberagent run sandbox review PREPARATION --decision approve --operation-key review-1\n\n" + exitStatus,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "decision", Usage: "approve or deny", Destination: &decision},
+			&cli.StringFlag{Name: "confirm", Usage: "the digest that was shown (all of it); another one is refused", Destination: &in.Manifest},
 			&cli.StringFlag{Name: "reviewer", Usage: "who decides (self-declared)", Destination: &in.Reviewer},
 			&cli.StringFlag{Name: "reason", Usage: "why", Destination: &in.Reason},
 			&cli.DurationFlag{Name: "expires-in", Usage: "how long an approval may be used, at most 24h (default 1h)", Destination: &in.Life},
@@ -151,10 +185,14 @@ func sandboxShow(s *session) *cli.Command {
 }
 
 func sandboxList(s *session) *cli.Command {
-	var pending bool
+	var pending, watch bool
 	return &cli.Command{
 		Name: "list", Usage: "approvals of a Run, or of all", ArgsUsage: "[RUN]", HideHelpCommand: true,
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "pending", Usage: "only those that wait for a decision", Destination: &pending}},
+		Description: "Example, a reviewer's loop:\n  cyberagent run sandbox list --pending --watch\n\n" + exitStatus,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "pending", Usage: "only those that wait for a decision", Destination: &pending},
+			&cli.BoolFlag{Name: "watch", Usage: "with --pending: wait until there is one", Destination: &watch},
+		},
 		Action: func(ctx context.Context, c *cli.Command) (err error) {
 			s.begin(false)
 			var rid id.Run
@@ -166,8 +204,19 @@ func sandboxList(s *session) *cli.Command {
 					return err
 				}
 			}
+			if watch && !pending {
+				return fault.New(fault.InvalidArgument, "only pending approvals can be waited for").At("watch").Hint("add --pending")
+			}
 			return s.open(ctx, func(app wiring.App) error {
-				all, err := app.Approvals.List(ctx, rid, pending)
+				var all []approvals.View
+				if watch {
+					all, err = app.Approvals.Watch(ctx, rid)
+					if len(all) == 0 {
+						s.code = exitCancelled
+					}
+				} else {
+					all, err = app.Approvals.List(ctx, rid, pending)
+				}
 				if err != nil {
 					return err
 				}

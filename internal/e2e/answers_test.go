@@ -145,7 +145,28 @@ type approvalView struct {
 	DecidedAt      *time.Time `json:"decided_at"`
 	ExpiresAt      time.Time  `json:"expires_at"`
 	ConsumedBy     string     `json:"consumed_by"`
+	Since          *sinceView `json:"since_last_approved"`
 	Replayed       bool       `json:"replayed"`
+}
+
+// sinceView is what a reviewer sees of the last approved command.
+type sinceView struct {
+	Approval    string `json:"approval_id"`
+	Preparation string `json:"preparation_id"`
+	SameCommand bool   `json:"same_command"`
+	Engine      string `json:"engine"`
+	ImageDigest string `json:"image_digest"`
+	Checkpoint  string `json:"checkpoint_id"`
+	Changed     struct {
+		Added    int64 `json:"added"`
+		Modified int64 `json:"modified"`
+		Deleted  int64 `json:"deleted"`
+	} `json:"changed"`
+	Paths []struct {
+		Path string `json:"path"`
+		Kind string `json:"kind"`
+	} `json:"paths"`
+	FilesUnknown bool `json:"files_unknown"`
 }
 
 type readinessView struct {

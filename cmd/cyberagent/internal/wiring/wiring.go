@@ -131,7 +131,9 @@ func appModule() fx.Option {
 		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, c ports.Clock, i ports.IDs) *drydocks.Service {
 			return &drydocks.Service{Ledger: l, Sources: s, Worktrees: w, Clock: c, IDs: i}
 		},
-		func(l ports.Ledger, c ports.Clock) *approvals.Service { return &approvals.Service{Ledger: l, Clock: c} },
+		func(l ports.Ledger, w ports.Worktrees, c ports.Clock) *approvals.Service {
+			return &approvals.Service{Ledger: l, Worktrees: w, Clock: c}
+		},
 		func(cfg config.Config, l ports.Ledger, e ports.Engine, find func(isolation.Engine) (ports.Engine, error),
 			w ports.Worktrees, m ports.Masks, meter ports.Meter, c ports.Clock, i ports.IDs, o ports.OwnerLocks,
 		) *standardcode.Service {
