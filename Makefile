@@ -41,6 +41,7 @@ cross: ## compile the command for the other systems
 generate: ## write generated files anew
 	@go run ./internal/seccompgen domain/isolation/seccomp.v1.json
 	@go run ./internal/limitsdoc docs/limits.md
+	@go test ./cmd/cyberagent -run Schemas -update >/dev/null
 
 verify: ## fail when formatting or a generated file is stale
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi

@@ -11,6 +11,21 @@ import (
 	"cyberagent/config"
 )
 
+// configView is the answer of `config show`.
+type configView struct {
+	Protocol string         `json:"protocol_version"`
+	Home     string         `json:"home"`
+	File     string         `json:"file"`
+	Values   []config.Value `json:"values"`
+	Notices  []string       `json:"notices"`
+}
+
+// configPath is the answer of `config path`.
+type configPath struct {
+	Protocol string `json:"protocol_version"`
+	Path     string `json:"path"`
+}
+
 func configGroup(s *session) *cli.Command {
 	return group("config", "what this process is configured with",
 		&cli.Command{
@@ -24,13 +39,7 @@ func configGroup(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol string         `json:"protocol_version"`
-					Home     string         `json:"home"`
-					File     string         `json:"file"`
-					Values   []config.Value `json:"values"`
-					Notices  []string       `json:"notices"`
-				}{"config.v1", cfg.Home, cfg.File, cfg.Values(), append([]string{}, cfg.Notices...)}
+				v := configView{"config.v1", cfg.Home, cfg.File, cfg.Values(), append([]string{}, cfg.Notices...)}
 				return s.answer(v, func(w io.Writer) {
 					_, _ = fmt.Fprintf(w, "home %s\nfile %s\n\n", v.Home, v.File)
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -55,10 +64,7 @@ func configGroup(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol string `json:"protocol_version"`
-					Path     string `json:"path"`
-				}{"config-path.v1", cfg.File}
+				v := configPath{"config-path.v1", cfg.File}
 				return s.answer(v, func(w io.Writer) { _, _ = fmt.Fprintln(w, v.Path) })
 			},
 		},

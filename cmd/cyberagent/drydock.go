@@ -180,6 +180,13 @@ func counts(c drydock.Counts) string {
 	return fmt.Sprintf("%d added, %d modified, %d deleted", c.Added, c.Modified, c.Deleted)
 }
 
+// checkpointList is the answer of `drydock log`.
+type checkpointList struct {
+	Protocol    string                    `json:"protocol_version"`
+	RunID       id.Run                    `json:"run_id"`
+	Checkpoints []drydocks.CheckpointView `json:"checkpoints"`
+}
+
 func drydockLog(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "its Checkpoints, the oldest first", ArgsUsage: "RUN", HideHelpCommand: true,
@@ -189,11 +196,7 @@ func drydockLog(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol    string                    `json:"protocol_version"`
-					RunID       id.Run                    `json:"run_id"`
-					Checkpoints []drydocks.CheckpointView `json:"checkpoints"`
-				}{drydocks.LogProtocol, rid, all}
+				v := checkpointList{drydocks.LogProtocol, rid, all}
 				return s.answer(v, func(w io.Writer) {
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 					_, _ = fmt.Fprintln(tw, "GEN\tCHECKPOINT\tORIGIN\tADDED\tMODIFIED\tDELETED\tAT")

@@ -85,6 +85,20 @@ type fixtureView struct {
 	Environment    map[string]string `json:"environment"`
 }
 
+// inspectionView is the answer of `fixture inspect`.
+type inspectionView struct {
+	Protocol string              `json:"protocol_version"`
+	Digest   string              `json:"image_digest"`
+	Present  bool                `json:"present"`
+	ID       string              `json:"image_id"`
+	Platform string              `json:"platform"`
+	Size     int64               `json:"size_bytes"`
+	Labels   map[string]string   `json:"labels"`
+	Ready    bool                `json:"usable"`
+	Refused  []admission.Verdict `json:"-"`
+	Blockers []map[string]string `json:"blockers"`
+}
+
 func fixtureInspect(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "inspect", Usage: "judge an image as readiness does; the configured one when none is named", ArgsUsage: "[DIGEST]",
@@ -109,18 +123,7 @@ func fixtureInspect(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			v := struct {
-				Protocol string              `json:"protocol_version"`
-				Digest   string              `json:"image_digest"`
-				Present  bool                `json:"present"`
-				ID       string              `json:"image_id"`
-				Platform string              `json:"platform"`
-				Size     int64               `json:"size_bytes"`
-				Labels   map[string]string   `json:"labels"`
-				Ready    bool                `json:"usable"`
-				Refused  []admission.Verdict `json:"-"`
-				Blockers []map[string]string `json:"blockers"`
-			}{
+			v := inspectionView{
 				"fixture-inspection.v1", digest, j.Facts.Present, j.Facts.ID, j.Facts.OS + "/" + j.Facts.Arch, j.Facts.SizeBytes,
 				j.Facts.Labels, len(j.Refused) == 0, j.Refused, []map[string]string{},
 			}

@@ -19,7 +19,7 @@ import (
 
 func runGroup(s *session) *cli.Command {
 	return group("run", "Code Runs: create, look, grant, and their commands",
-		runCreate(s), runList(s), runShow(s), runEvents(s),
+		runCreate(s), runListCommand(s), runShow(s), runEvents(s),
 		runStatus(s, "pause", "accept no new command until it is resumed", run.Paused),
 		runStatus(s, "resume", "accept commands again", run.Active),
 		runStatus(s, "close", "end the Run for good", run.Closed),
@@ -61,7 +61,13 @@ func printRun(w io.Writer, v runs.View) {
 		v.RunID, v.Title, v.Workspace, v.Status, v.Profile, v.ProfileRevision, v.Permission, v.PermissionRevision, utc(v.CreatedAt))
 }
 
-func runList(s *session) *cli.Command {
+// runList is the answer of `run list`.
+type runList struct {
+	Protocol string      `json:"protocol_version"`
+	Runs     []runs.View `json:"runs"`
+}
+
+func runListCommand(s *session) *cli.Command {
 	most := 50
 	return &cli.Command{
 		Name: "list", Usage: "the newest Runs", HideHelpCommand: true,
@@ -81,10 +87,7 @@ func runList(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol string      `json:"protocol_version"`
-					Runs     []runs.View `json:"runs"`
-				}{"code-run-list.v1", all}
+				v := runList{"code-run-list.v1", all}
 				return s.answer(v, func(w io.Writer) {
 					if len(all) == 0 {
 						_, _ = fmt.Fprintln(w, "no Run yet; begin one with `cyberagent run create TITLE --workspace DIR`")
@@ -117,13 +120,21 @@ func runShow(s *session) *cli.Command {
 	}
 }
 
+// runHistory is the answer of `run events`.
+type runHistory struct {
+	Protocol string    `json:"protocol_version"`
+	RunID    id.Run    `json:"run_id"`
+	Events   []runLine `json:"events"`
+}
+
+type runLine struct {
+	At      string            `json:"at"`
+	Kind    string            `json:"kind"`
+	Subject string            `json:"subject"`
+	Detail  map[string]string `json:"detail"`
+}
+
 func runEvents(s *session) *cli.Command {
-	type line struct {
-		At      string            `json:"at"`
-		Kind    string            `json:"kind"`
-		Subject string            `json:"subject"`
-		Detail  map[string]string `json:"detail"`
-	}
 	return &cli.Command{
 		Name: "events", Usage: "the Run's history", ArgsUsage: "RUN", HideHelpCommand: true,
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -132,15 +143,11 @@ func runEvents(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol string `json:"protocol_version"`
-					RunID    id.Run `json:"run_id"`
-					Events   []line `json:"events"`
-				}{"code-run-events.v1", rid, []line{}}
+				v := runHistory{"code-run-events.v1", rid, []runLine{}}
 				for _, e := range events {
 					d := map[string]string{}
 					maps.Copy(d, e.Detail)
-					v.Events = append(v.Events, line{e.At.UTC().Format("2006-01-02T15:04:05.000000Z"), e.Kind, e.Subject, d})
+					v.Events = append(v.Events, runLine{e.At.UTC().Format("2006-01-02T15:04:05.000000Z"), e.Kind, e.Subject, d})
 				}
 				return s.answer(v, func(w io.Writer) {
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -184,6 +184,12 @@ func sandboxShow(s *session) *cli.Command {
 	}
 }
 
+// approvalList is the answer of `list`.
+type approvalList struct {
+	Protocol  string           `json:"protocol_version"`
+	Approvals []approvals.View `json:"approvals"`
+}
+
 func sandboxList(s *session) *cli.Command {
 	var pending, watch bool
 	return &cli.Command{
@@ -220,10 +226,7 @@ func sandboxList(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol  string           `json:"protocol_version"`
-					Approvals []approvals.View `json:"approvals"`
-				}{"standard-code-approval-list.v1", all}
+				v := approvalList{"standard-code-approval-list.v1", all}
 				return s.answer(v, func(w io.Writer) {
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 					_, _ = fmt.Fprintln(tw, "PREPARATION\tSTATUS\tRUN\tCOMMAND")

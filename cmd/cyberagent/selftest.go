@@ -82,12 +82,15 @@ func between(name string, least, most int) func(int) error {
 	}
 }
 
+// edgeList is the answer of `selftest crash --list`.
+type edgeList struct {
+	Protocol      string            `json:"protocol_version"`
+	Edges         []string          `json:"edges"`
+	NotApplicable []selftest.Exempt `json:"not_applicable"`
+}
+
 func (s *session) listEdges() error {
-	v := struct {
-		Protocol      string            `json:"protocol_version"`
-		Edges         []string          `json:"edges"`
-		NotApplicable []selftest.Exempt `json:"not_applicable"`
-	}{"selftest-edges.v1", nil, selftest.Exempts()}
+	v := edgeList{"selftest-edges.v1", nil, selftest.Exempts()}
 	for _, e := range selftest.Edges() {
 		v.Edges = append(v.Edges, e.Name())
 	}

@@ -188,6 +188,13 @@ func (s *session) answerResult(v standardcode.Result) error {
 	return s.answer(v, func(w io.Writer) { printResult(w, v) })
 }
 
+// executionList is the answer of `status`.
+type executionList struct {
+	Protocol   string                   `json:"protocol_version"`
+	RunID      id.Run                   `json:"run_id"`
+	Executions []standardcode.Execution `json:"executions"`
+}
+
 func scStatus(s *session) *cli.Command {
 	var adm string
 	return &cli.Command{
@@ -210,11 +217,7 @@ func scStatus(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
-				v := struct {
-					Protocol   string                   `json:"protocol_version"`
-					RunID      id.Run                   `json:"run_id"`
-					Executions []standardcode.Execution `json:"executions"`
-				}{"standard-code-status.v1", rid, all}
+				v := executionList{"standard-code-status.v1", rid, all}
 				return s.answer(v, func(w io.Writer) { printExecutions(w, all) })
 			})
 		},

@@ -16,6 +16,18 @@ import (
 // version is set by the Makefile.
 var version = "dev"
 
+// versionView is the answer of `version`.
+type versionView struct {
+	Protocol  string `json:"protocol_version"`
+	Version   string `json:"version"`
+	Go        string `json:"go"`
+	Platform  string `json:"platform"`
+	Runner    string `json:"runner_protocol"`
+	Command   string `json:"command_protocol"`
+	Isolation string `json:"isolation_contract"`
+	Seccomp   string `json:"seccomp_sha256"`
+}
+
 func versionCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "the build and the protocols it speaks", HideHelpCommand: true,
@@ -24,16 +36,7 @@ func versionCommand(s *session) *cli.Command {
 			if err := none(c); err != nil {
 				return err
 			}
-			v := struct {
-				Protocol  string `json:"protocol_version"`
-				Version   string `json:"version"`
-				Go        string `json:"go"`
-				Platform  string `json:"platform"`
-				Runner    string `json:"runner_protocol"`
-				Command   string `json:"command_protocol"`
-				Isolation string `json:"isolation_contract"`
-				Seccomp   string `json:"seccomp_sha256"`
-			}{
+			v := versionView{
 				"version.v1", version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runnerproto.Protocol,
 				command.Protocol, isolation.Contract, isolation.SeccompSHA256(),
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cyberagent/domain/canon"
+	"cyberagent/internal/schemas"
 )
 
 // MustDecode reads one JSON document that has exactly the fields of T: unknown
@@ -23,6 +24,9 @@ func MustDecode[T any](t testing.TB, data []byte) T {
 	}
 	for _, m := range missing(reflect.TypeFor[T](), raw, "") {
 		t.Errorf("the answer lacks %s", m)
+	}
+	if err := schemas.Check("../../docs/schemas", data); err != nil {
+		t.Errorf("the answer is not what its published schema says: %v\n%s", err, data)
 	}
 	return v
 }
