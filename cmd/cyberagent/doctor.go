@@ -14,7 +14,7 @@ import (
 func doctorCommand(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "whether this machine can keep the promises, and what to do where it cannot", HideHelpCommand: true,
-		Description: "Looks at the host, the storage, the ledger, the configured engine and the image.\nIt changes nothing and starts nothing. Exits 3 when something fails.\n\nExample:\n  cyberagent doctor\n\n" + exitStatus,
+		Description: "Looks at the host, the storage, the ledger, the configured engine and the image.\nIt changes nothing and starts nothing. Exits 3 when something fails.",
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if err := none(c); err != nil {

@@ -32,13 +32,7 @@ func drydockCreate(s *session) *cli.Command {
 		HideHelpCommand: true,
 		Description: `The first call reads the source and changes nothing. Read what it shows, then repeat
 with the digest. The files come from the commit, not from the working tree:
-uncommitted content is listed and not copied.
-
-Example:
-  cyberagent drydock create RUN
-  cyberagent drydock create RUN --trust DIGEST
-
-` + exitStatus,
+uncommitted content is listed and not copied.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "trust", Usage: "the digest that the first call showed", Destination: &trust},
 			&cli.DurationFlag{Name: "life", Usage: "how long it is kept, at most 720h", Destination: &life},
@@ -136,7 +130,7 @@ func drydockStatus(s *session) *cli.Command {
 func drydockUse(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "use", Usage: "verify it and print its path, for `cd`", ArgsUsage: "RUN", HideHelpCommand: true,
-		Description: "Example:\n  cd \"$(cyberagent drydock use RUN)\"\n\nEdit the files there, then record them with `cyberagent drydock checkpoint RUN`.\n\n" + exitStatus,
+		Description: "Edit the files there, then record them with `cyberagent drydock checkpoint RUN`.\n\n" + exitStatus,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				v, err := app.Drydocks.Use(ctx, rid)

@@ -32,7 +32,7 @@ func fixtureBuild(s *session) *cli.Command {
 	flags = append(flags, &cli.BoolFlag{Name: "again", Usage: "build also when the same inputs were built before", Destination: &again})
 	return &cli.Command{
 		Name: "build", Usage: "make the image from four exact bases that the engine has; pulls nothing, runs nothing", HideHelpCommand: true,
-		Description: exitStatus, Flags: flags,
+		Flags: flags,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if err := none(c); err != nil {
@@ -102,7 +102,7 @@ type inspectionView struct {
 func fixtureInspect(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "inspect", Usage: "judge an image as readiness does; the configured one when none is named", ArgsUsage: "[DIGEST]",
-		HideHelpCommand: true, Description: exitStatus,
+		HideHelpCommand: true,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			cfg, err := s.load()

@@ -31,12 +31,13 @@ type session struct {
 	output string // text, json, or empty for the verb's default
 	asJSON bool   // decided when a verb begins
 	flags  map[string]string
+	args   []string // as typed
 	code   int
 }
 
 // invoke never exits: it returns the exit status (contract section 5).
 func invoke(ctx context.Context, args []string, p process) (code int) {
-	s := &session{process: p, flags: map[string]string{}}
+	s := &session{process: p, flags: map[string]string{}, args: args}
 	s.asJSON = wantsJSON(args)
 	defer func() {
 		if r := recover(); r != nil {
@@ -93,9 +94,13 @@ The way of one command:
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 		EnableShellCompletion:     true,
-		Suggest:                   true,
-		Writer:                    s.out,
-		ErrWriter:                 io.Discard, // errors are printed once, by fail
+		ConfigureShellCompletionCommand: func(c *cli.Command) {
+			c.Hidden, c.HideHelpCommand = false, true
+			c.Usage = "print the completion script of a shell: bash, zsh, fish or pwsh"
+		},
+		Suggest:   true,
+		Writer:    s.out,
+		ErrWriter: io.Discard, // errors are printed once, by fail
 		// The library would call os.Exit inside Run for some errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		Action: func(_ context.Context, c *cli.Command) error {
@@ -108,6 +113,8 @@ The way of one command:
 			runGroup(s), drydockGroup(s), fixtureGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
 		},
 	}
+	teach(root, "")
+	completes(s, root)
 	refuseUsage(s, root, false)
 	return root
 }

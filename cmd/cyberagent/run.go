@@ -31,7 +31,6 @@ func runCreate(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "create", Usage: "begin a Run on a git repository, without any authority", ArgsUsage: "TITLE",
 		HideHelpCommand: true,
-		Description:     "Example:\n  cyberagent run create \"fix the parser\" --workspace ~/src/parser\n\n" + exitStatus,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "workspace", Usage: "the source repository", Destination: &in.Workspace},
 			keyFlag(&in.OperationKey),

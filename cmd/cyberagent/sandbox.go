@@ -120,7 +120,7 @@ func sandboxReview(s *session) *cli.Command {
 	var decision string
 	return &cli.Command{
 		Name: "review", Usage: "approve or deny one preparation", ArgsUsage: "PREPARATION", HideHelpCommand: true,
-		Description: "An approval is for exactly what `request` shows, may be used once, and expires.\n\nExample:\n  cyberagent run sandbox review PREPARATION --decision approve --operation-key review-1\n\n" + exitStatus,
+		Description: "An approval is for exactly what `request` shows, may be used once, and expires.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "decision", Usage: "approve or deny", Destination: &decision},
 			&cli.StringFlag{Name: "confirm", Usage: "the digest that was shown (all of it); another one is refused", Destination: &in.Manifest},
@@ -194,7 +194,6 @@ func sandboxList(s *session) *cli.Command {
 	var pending, watch bool
 	return &cli.Command{
 		Name: "list", Usage: "approvals of a Run, or of all", ArgsUsage: "[RUN]", HideHelpCommand: true,
-		Description: "Example, a reviewer's loop:\n  cyberagent run sandbox list --pending --watch\n\n" + exitStatus,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "pending", Usage: "only those that wait for a decision", Destination: &pending},
 			&cli.BoolFlag{Name: "watch", Usage: "with --pending: wait until there is one", Destination: &watch},

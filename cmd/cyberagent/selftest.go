@@ -29,10 +29,6 @@ func selftestCrash(s *session) *cli.Command {
 image, and takes everything away at the end, also when it is interrupted. The
 operator's own ledger and Drydocks are not opened.
 
-Example:
-  cyberagent selftest crash --repeat 3
-  cyberagent selftest crash --edge remove --keep
-
 EXIT STATUS
   0 everything held   1 something did not, or it was interrupted
   2 usage   3 the engine or the image is not ready`,

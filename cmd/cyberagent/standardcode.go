@@ -82,7 +82,7 @@ func scReadiness(s *session) *cli.Command {
 	var exitCode bool
 	return &cli.Command{
 		Name: "readiness", Aliases: []string{"docker-readiness"}, Usage: "whether a command could be prepared now, and what stands in the way",
-		ArgsUsage: "RUN", HideHelpCommand: true, Description: exitStatus,
+		ArgsUsage: "RUN", HideHelpCommand: true,
 		Flags: append(f.flags(), &cli.BoolFlag{Name: "exit-code", Usage: "exit 3 when blocked", Destination: &exitCode}),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
@@ -116,7 +116,7 @@ func scPrepare(s *session) *cli.Command {
 	var key string
 	return &cli.Command{
 		Name: "prepare", Aliases: []string{"docker-prepare"}, Usage: "compile one command and propose it for review", ArgsUsage: "RUN",
-		HideHelpCommand: true, Description: exitStatus, Flags: append(f.flags(), keyFlag(&key)),
+		HideHelpCommand: true, Flags: append(f.flags(), keyFlag(&key)),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
 			r, err := f.request(c, "operation-key")
@@ -241,7 +241,7 @@ func scCancel(s *session) *cli.Command {
 	var adm, reason string
 	return &cli.Command{
 		Name: "cancel", Aliases: []string{"docker-cancel"}, Usage: "end one exact command; repeating it is harmless", ArgsUsage: "[RUN]",
-		HideHelpCommand: true, Description: exitStatus,
+		HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "admission", Usage: "the command's execution id", Destination: &adm},
 			&cli.StringFlag{Name: "reason", Usage: "why", Destination: &reason},
@@ -271,7 +271,7 @@ func scRecover(s *session) *cli.Command {
 	var all, dry bool
 	return &cli.Command{
 		Name: "recover", Aliases: []string{"docker-recover"}, Usage: "bring commands whose process died to their end; starts nothing", ArgsUsage: "[RUN]",
-		HideHelpCommand: true, Description: exitStatus,
+		HideHelpCommand: true,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "admission", Usage: "only this one", Destination: &adm},
 			&cli.BoolFlag{Name: "all", Usage: "every Run's", Destination: &all},

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v3"
+)
+
+// examples are what people type, by verb. Every verb has one: a test says so.
+var examples = map[string]string{
+	"run create":                  `cyberagent run create "fix the parser" --workspace ~/src/parser`,
+	"run list":                    `cyberagent run list --limit 10`,
+	"run show":                    `cyberagent run show RUN`,
+	"run events":                  `cyberagent --output json run events RUN`,
+	"run pause":                   `cyberagent run pause RUN`,
+	"run resume":                  `cyberagent run resume RUN`,
+	"run close":                   `cyberagent run close RUN`,
+	"run profile":                 `cyberagent run profile RUN docker`,
+	"run permission":              `cyberagent run permission RUN workspace_access`,
+	"run sandbox request":         `cyberagent run sandbox request PREPARATION --by agent-7`,
+	"run sandbox review":          `cyberagent run sandbox review PREPARATION --decision approve --operation-key review-1`,
+	"run sandbox revoke":          `cyberagent run sandbox revoke PREPARATION`,
+	"run sandbox list":            `cyberagent run sandbox list --pending --watch`,
+	"run sandbox show":            `cyberagent run sandbox show PREPARATION`,
+	"run standard-code readiness": "cyberagent run standard-code readiness RUN --generation 1 --checkpoint CHECKPOINT \\\n    --toolchain go --arg test --arg ./... --purpose \"offline tests\" \\\n    " + gatesTyped,
+	"run standard-code prepare":   "cyberagent run standard-code prepare RUN --generation 1 --checkpoint CHECKPOINT \\\n    --toolchain go --arg test --arg ./... --purpose \"offline tests\" \\\n    --operation-key prepare-1 " + gatesTyped,
+	"run standard-code execute":   "cyberagent run standard-code execute RUN --generation 1 --checkpoint CHECKPOINT \\\n    --toolchain go --arg test --arg ./... --purpose \"offline tests\" \\\n    --preparation PREPARATION --approval APPROVAL --operation-key execute-1 \\\n    " + gatesTyped,
+	"run standard-code status":    `cyberagent run standard-code status RUN`,
+	"run standard-code cancel":    `cyberagent run standard-code cancel --admission ADMISSION --reason "takes too long"`,
+	"run standard-code recover":   `cyberagent run standard-code recover --all --dry-run`,
+	"drydock create":              "cyberagent drydock create RUN                  # shows the source and a trust digest\n  cyberagent drydock create RUN --trust DIGEST",
+	"drydock status":              `cyberagent drydock status RUN`,
+	"drydock use":                 `cd "$(cyberagent drydock use RUN)"`,
+	"drydock checkpoint":          `cyberagent drydock checkpoint RUN`,
+	"drydock log":                 `cyberagent drydock log RUN`,
+	"drydock diff":                `cyberagent drydock diff RUN --base`,
+	"fixture build":               `cyberagent fixture build`,
+	"fixture inspect":             `cyberagent fixture inspect`,
+	"selftest crash":              `cyberagent selftest crash --repeat 2`,
+	"config show":                 `cyberagent config show`,
+	"config path":                 `cyberagent config path`,
+	"doctor":                      `cyberagent doctor`,
+	"version":                     `cyberagent --output json version`,
+}
+
+const gatesTyped = "--enable-permission-control \\\n    --enable-workspace-sandbox --enable-docker-execution"
+
+// teach gives every verb its example and the exit statuses, below what its own
+// description says.
+func teach(c *cli.Command, path string) {
+	for _, sub := range c.Commands {
+		teach(sub, strings.TrimSpace(path+" "+sub.Name))
+	}
+	if len(c.Commands) > 0 || path == "" {
+		return
+	}
+	says, status, own := strings.Cut(c.Description, "EXIT STATUS")
+	if own {
+		status = "EXIT STATUS" + status
+	} else {
+		status = exitStatus
+	}
+	says = strings.TrimSpace(says)
+	if e := examples[path]; e != "" {
+		says = paragraph(says, "EXAMPLE\n  "+e)
+	}
+	c.Description = paragraph(says, status)
+}
+
+func paragraph(above, below string) string {
+	if above == "" {
+		return below
+	}
+	return above + "\n\n" + below
+}
