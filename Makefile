@@ -9,7 +9,7 @@ RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
 WITH_ENGINE := testdata/engines/with-engine.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo selftest test test/unit lint cross verify generate engine/up engine/down clean
+.PHONY: help build runner demo selftest test test/unit lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,11 +41,14 @@ cross: ## compile the command for the other systems
 generate: ## write generated files anew
 	@go run ./internal/seccompgen domain/isolation/seccomp.v1.json
 	@go run ./internal/limitsdoc docs/limits.md
-	@go test ./cmd/cyberagent -run Schemas -update >/dev/null
+	@go test ./cmd/cyberagent -run 'Schemas|ManPage' -update >/dev/null
 
 verify: ## fail when formatting or a generated file is stale
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
 	@go vet ./...
+
+dist: ## build packages, binaries, SBOMs and checksums into dist/; the same bytes every time
+	@cmd/cyberagent/packaging/dist.sh $(VERSION)
 
 engine/up: ## start the development engine and leave it running
 	@testdata/engines/docker.sh up

@@ -1,10 +1,13 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cyberagent/domain/command"
 )
 
 func TestABuildIsRemembered(t *testing.T) {
@@ -37,8 +40,28 @@ func TestABuildIsRemembered(t *testing.T) {
 	}
 }
 
-func TestTheRecipeIsThisProgram(t *testing.T) {
-	if a, b := Recipe(), Recipe(); a == "" || a != b {
-		t.Errorf("recipes %q and %q", a, b)
+func TestTheRecipeIsTheRunnerAndTheAssembly(t *testing.T) {
+	of := func(text string) string {
+		return Recipe(func(string) ([]byte, error) { return []byte(text), nil })
+	}
+	if of("a") != of("a") || of("a") == of("b") || of("a") == "" {
+		t.Errorf("recipes %q and %q", of("a"), of("b"))
+	}
+	if none := Recipe(func(string) ([]byte, error) { return nil, errors.New("not built in") }); none != "" {
+		t.Errorf("without a runner: %q", none)
+	}
+}
+
+// The image of the made-up bases, by the assembly's version. When it changes, an
+// image that was built before is another one than a build would give now: raise
+// assemblyVersion and write the new digest here.
+var made = map[string]string{
+	"1": "sha256:6ef62e43410b47ca68aabffc9f451b9bcbd83c7f00f09a054a5611ab4ac049c1",
+}
+
+func TestAnotherImageOfTheSameBasesIsAnotherAssembly(t *testing.T) {
+	all := bases(t, map[command.Toolchain][]item{command.Node: {txt("usr/lib/zz/ü", "x"), hard("usr/lib/aa", "usr/lib/zz/ü")}})
+	if got := build(t, all).config; got != made[assemblyVersion] {
+		t.Errorf("assembly %s makes %s, known is %s", assemblyVersion, got, made[assemblyVersion])
 	}
 }

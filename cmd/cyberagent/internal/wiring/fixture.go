@@ -22,7 +22,7 @@ func fixtureModule() fx.Option {
 			},
 			NewTag: image.NewTag,
 			Memory: image.Memory[fixture.Made]{Path: filepath.Join(cfg.Home, "fixture.json")},
-			Recipe: image.Recipe,
+			Recipe: func() string { return image.Recipe(runner.Runner) },
 			Now:    time.Now,
 		}
 	}))
