@@ -93,7 +93,7 @@ func Load(in Input) (Config, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return c, fault.Wrap(fault.ConfigInvalid, err, "cannot read %s", c.File).Hint("make the file readable or remove it")
+		return c, fault.Wrap(fault.ConfigInvalid, err, "cannot read %s", c.File).Hint("make the file readable, remove it, or set CYBERAGENT_HOME to a directory of your own")
 	default:
 		if err := c.applyFile(data); err != nil {
 			return c, err
