@@ -38,9 +38,7 @@ type Report struct {
 	Edges         []Row     `json:"edges"`
 	NotApplicable []Exempt  `json:"not_applicable"`
 	Failures      []Failure `json:"failures"`
-	// StaleLocks counts the lock files that killed owners left; all are free.
-	StaleLocks int     `json:"stale_owner_locks"`
-	CleanUp    CleanUp `json:"clean_up"`
+	CleanUp       CleanUp   `json:"clean_up"`
 	// Kept is where the evidence is, empty when it was removed.
 	Kept string `json:"kept"`
 }

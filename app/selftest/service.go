@@ -156,7 +156,7 @@ func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
 		return err
 	}
 	names, err := s.Files.Listing()
-	s.shapes = map[string]bool{ownerLock: true}
+	s.shapes = map[string]bool{}
 	for _, n := range names {
 		s.shapes[shape(n)] = true
 	}
@@ -285,9 +285,9 @@ func (s *Service) cleanUp(ctx context.Context, rep *Report) {
 	}
 }
 
-// leftFiles counts the lock files of killed owners, all of which must be free.
-// After an undisturbed end there is no file that a quiet installation does not
-// have; an interrupt or a failure may leave any.
+// leftFiles wants no owner's lock, for all are dead now, and after an undisturbed
+// end no file that a quiet installation does not have; an interrupt or a failure
+// may leave others.
 func (s *Service) leftFiles(rep *Report, undisturbed bool) {
 	fail := func(problem string) { rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: problem}) }
 	names, err := s.Files.Listing()
@@ -295,19 +295,18 @@ func (s *Service) leftFiles(rep *Report, undisturbed bool) {
 		fail("the home cannot be listed: " + err.Error())
 	}
 	for _, n := range names {
-		if shape(n) == ownerLock {
-			rep.StaleLocks++
-			if owner := id.Owner(path.Base(n)); !s.Locks.Dead(owner) {
-				fail("the lock of " + string(owner) + " is held at the end")
-			}
-		} else if undisturbed && s.strange(n) {
+		switch {
+		case shape(n) == ownerLock && !s.Locks.Dead(id.Owner(path.Base(n))):
+			fail("the lock " + n + " is held at the end")
+		case shape(n) == ownerLock:
+			fail("the lock of a dead owner is left at the end: " + n)
+		case undisturbed && s.strange(n):
 			fail("a file is left at the end: " + n)
 		}
 	}
 }
 
-// ownerLock is the shape of the lock of an owner. One that was killed leaves its
-// file; that it is free says that it is dead.
+// ownerLock is the shape of an owner's lock.
 const ownerLock = "owners/own_#"
 
 // strange says whether no quiet installation has such a file.

@@ -24,8 +24,8 @@ func (r Report) Text(w io.Writer) {
 	}
 	_, _ = fmt.Fprintf(w, "%s: %d edges, %d repeats each, %s %s, seed %d, %d s\n",
 		r.Verdict, len(r.Edges), r.Repeat, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
-	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t; %d killed owners left a lock file, all free\n",
-		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved, r.StaleLocks)
+	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t\n",
+		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved)
 	if r.Kept != "" {
 		_, _ = fmt.Fprintf(w, "evidence: %s\n", r.Kept)
 	}
@@ -71,8 +71,7 @@ the execute, or in two processes at once. After that all of this must hold, or t
 - the Drydock is ready and intact, its files equal its Checkpoint, its generation is the result's; a command that ran has one
   Checkpoint with its one change, otherwise the result says that nothing changed; the shadow repository holds the recorded
   Checkpoints and no other;
-- nothing is left below the home that a quiet installation does not have, but the lock files of killed owners, and none of them
-  is held;
+- nothing is left below the home that a quiet installation does not have, no lock of a killed owner either;
 - the same execute under the same key answers the recorded result, twice, and starts nothing.
 `
 
