@@ -239,12 +239,14 @@ func (l *lab) Listing() ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if parts := strings.Split(filepath.ToSlash(rel), "/"); len(parts) == 3 && parts[0] == "drydocks" && parts[2] == "tree" {
+		rel = filepath.ToSlash(rel)
+		if parts := strings.Split(rel, "/"); len(parts) == 3 && parts[0] == "drydocks" && parts[2] == "tree" {
 			return fs.SkipDir
 		}
-		if !e.IsDir() {
-			names = append(names, filepath.ToSlash(rel))
+		if e.IsDir() {
+			rel += "/"
 		}
+		names = append(names, rel)
 		return nil
 	})
 	return names, err
