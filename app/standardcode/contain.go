@@ -43,6 +43,7 @@ func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evi
 	defer cancel()
 	out, err := a.engine.Attach(call, a.container)
 	if err != nil {
+		a.heard(err)
 		return a.notStarted(result.NeverStarted, "attach", err), nil
 	}
 	defer func() { _ = out.Close() }()
@@ -95,6 +96,7 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 	case is(err, fault.RecoveryRequired):
 		return nil, err
 	case err != nil:
+		a.heard(err)
 		e := a.notStarted(result.NeverStarted, "create", err)
 		return &e, nil
 	}
@@ -105,6 +107,10 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 	}
 	return nil, a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)})
 }
+
+// heard notes that the engine left a question open for the whole of its time: it
+// hangs, and the removal gets no such time again (pitfall F6).
+func (a *attempt) heard(err error) { a.hung = a.hung || is(err, fault.EngineTimeout) }
 
 func (a *attempt) noteDifferences(step string, diffs []isolation.Difference) {
 	var names []string
@@ -180,6 +186,7 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 		return &e, nil
 	case err != nil:
 		// Whether it runs is open. It is not asked again: it is ended.
+		a.heard(err)
 		a.details["start"] = err.Error()
 		return &result.Evidence{EngineLost: true}, nil
 	}
