@@ -57,6 +57,7 @@ func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evi
 		return a.notStarted(result.NeverStarted, "baseline", a.base.err), nil
 	}
 	if e, err := a.start(ctx); err != nil || e != nil {
+		a.halt(ctx, err)
 		return deref(e), err
 	}
 	a.say("running")
@@ -105,7 +106,28 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 		a.noteDifferences("read_back", diffs)
 		return &result.Evidence{NotStarted: result.IsolationMismatch}, nil
 	}
-	return nil, a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)})
+	return a.written(a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)}))
+}
+
+// written makes a full disk before the start an end like any other: what begins
+// stops, what exists is cleaned up with the room that the ledger keeps for that
+// (pitfall E5).
+func (a *attempt) written(err error) (*result.Evidence, error) {
+	if is(err, fault.DiskFull) {
+		e := a.notStarted(result.NeverStarted, "ledger", err)
+		return &e, nil
+	}
+	return nil, err
+}
+
+// halt kills a command whose start could not be recorded: nobody is going to
+// watch it. Recovery removes it and tells its end. An owner that lost its lease
+// does nothing.
+func (a *attempt) halt(ctx context.Context, err error) {
+	if err == nil || a.started.IsZero() || a.own() != nil {
+		return
+	}
+	_ = a.signal(ctx, "kill", a.engine.Kill)
 }
 
 // heard notes that the engine left a question open for the whole of its time: it
@@ -168,8 +190,8 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 	if stop != "" {
 		return &result.Evidence{NotStarted: result.NeverStarted, HostStop: stop}, nil
 	}
-	if err := a.append(ctx, lifecycle.StartIntent, nil); err != nil {
-		return nil, err
+	if e, err := a.written(a.append(ctx, lifecycle.StartIntent, nil)); err != nil || e != nil {
+		return e, err
 	}
 	if err := a.own(); err != nil {
 		return nil, err
