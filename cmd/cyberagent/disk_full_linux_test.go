@@ -3,39 +3,22 @@ package main_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"cyberagent/app/approvals"
-	"cyberagent/app/drydocks"
-	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
-	"cyberagent/cmd/cyberagent/internal/wiring"
-	"cyberagent/config"
-	"cyberagent/domain/admission"
-	"cyberagent/domain/approval"
-	"cyberagent/domain/command"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/lifecycle"
-	"cyberagent/domain/run"
 )
 
-// smallLedger is the whole product on the real engine, with its ledger on a small
-// filesystem of its own.
+// smallLedger is the product with its ledger on a small filesystem of its own.
 type smallLedger struct {
-	wiring.App
+	*product
 
-	t    *testing.T
 	disk string
-	run  runs.View
-	dry  drydocks.View
-	keys int
 	// at is the moment at which the disk is filled once, empty for none. bare takes
 	// the ledger's reserve as well, and what room there is before each later entry.
 	at   string
@@ -45,7 +28,7 @@ type smallLedger struct {
 
 func mustSmallLedger(t *testing.T) *smallLedger {
 	t.Helper()
-	l := &smallLedger{t: t, disk: t.TempDir()}
+	l := &smallLedger{disk: t.TempDir()}
 	if err := unix.Mount("tmpfs", l.disk, "tmpfs", 0, "size=24m"); err != nil {
 		t.Fatalf("mounting a small disk: %v; remedy: make test needs root", err)
 	}
@@ -54,49 +37,10 @@ func mustSmallLedger(t *testing.T) *smallLedger {
 			t.Error(err)
 		}
 	})
-	env := map[string]string{"CYBERAGENT_HOME": filepath.Join(t.TempDir(), "home"), "CYBERAGENT_LEDGER_PATH": filepath.Join(l.disk, "ledger.db")}
-	for _, kv := range mustEngine(t) {
-		k, v, _ := strings.Cut(kv, "=")
-		env[k] = v
-	}
-	cfg, err := config.Load(config.Input{Lookup: func(k string) (string, bool) { v, ok := env[k]; return v, ok }})
-	must(t, err)
-	app, stop, err := wiring.Open(t.Context(), cfg)
-	must(t, err)
-	t.Cleanup(stop)
-	l.App = app
+	l.product = mustProduct(t, "CYBERAGENT_LEDGER_PATH="+filepath.Join(l.disk, "ledger.db"))
 	l.StandardCode.Fail = l
-
-	source := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(source, "README"), []byte("a source\n"), 0o600))
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "x"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = source
-		must(t, cmd.Run())
-	}
-	l.run, err = l.Runs.Create(t.Context(), runs.CreateInput{Title: "t", Workspace: source, OperationKey: l.key()})
-	must(t, err)
-	_, err = l.Runs.SetProfile(t.Context(), l.run.RunID, run.ProfileDocker, l.key())
-	must(t, err)
-	_, err = l.Runs.SetPermission(t.Context(), l.run.RunID, run.WorkspaceAccess, l.key())
-	must(t, err)
-	src, err := l.Drydocks.Inspect(t.Context(), l.run.RunID)
-	must(t, err)
-	l.dry, err = l.Drydocks.Create(t.Context(), drydocks.CreateInput{Run: l.run.RunID, TrustDigest: src.TrustDigest, OperationKey: l.key()})
-	must(t, err)
+	l.mustRun()
 	return l
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (l *smallLedger) key() string {
-	l.keys++
-	return "key-" + strconv.Itoa(l.keys)
 }
 
 // Hit implements ports.FailPoints.
@@ -138,36 +82,6 @@ func (l *smallLedger) empty() {
 	}
 }
 
-// approved is a command that leaves one line, once more for each start.
-func (l *smallLedger) approved() standardcode.ExecuteInput {
-	l.t.Helper()
-	in := standardcode.ExecuteInput{
-		Request: standardcode.Request{
-			Run: l.run.RunID, Generation: l.dry.Generation, Checkpoint: l.dry.CheckpointID,
-			Gates: admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
-			Command: command.Input{
-				Toolchain: "python", Args: []string{"-c", "f=open('starts','a'); f.write('start\\n'); f.close()"}, Timeout: time.Minute, Purpose: "t",
-			},
-		},
-		OperationKey: l.key(),
-	}
-	p, err := l.StandardCode.Prepare(l.t.Context(), in.Request, l.key())
-	must(l.t, err)
-	in.Preparation, in.Approval = p.PreparationID, p.Approval.ID
-	_, err = l.Approvals.Review(l.t.Context(), approvals.ReviewInput{Preparation: in.Preparation, Decision: approval.Approve, Reviewer: "t", OperationKey: l.key()})
-	must(l.t, err)
-	return in
-}
-
-func (l *smallLedger) starts() int {
-	l.t.Helper()
-	b, err := os.ReadFile(filepath.Join(l.dry.Path, "starts"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		l.t.Fatal(err)
-	}
-	return strings.Count(string(b), "start\n")
-}
-
 // The ledger's disk is full from one entry of the log on. What would begin stops
 // with disk_full; what has begun is cleaned up and recorded with the room that the
 // ledger keeps. Where that is gone, too, the owner says so and leaves nothing
@@ -197,7 +111,7 @@ func TestDiskFull_StartingStopsAndCleaningGoesOnAtEveryEntryOfTheLog(t *testing.
 			name := map[bool]string{false: "with the reserve", true: "with no room at all"}[bare]
 			t.Run(c.before.String()+" "+name, func(t *testing.T) {
 				l.t = t
-				in, before := l.approved(), l.starts()
+				in, before := l.approved("pass"), l.starts()
 				l.at, l.bare = standardcode.Executor.At(standardcode.Before(c.before)), bare
 				r, _, err := l.StandardCode.Execute(t.Context(), in)
 				l.empty()
