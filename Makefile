@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 ARCH  ?= $(shell go env GOARCH)
 REPEAT ?= 20
+KILLS ?= 200
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
@@ -23,8 +24,11 @@ build: runner ## build bin/cyberagent with the runner inside
 demo: build ## bring up what is missing and run the main job on all four toolchains
 	@$(WITH_ENGINE) testdata/demo/demo.sh
 
-selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), and write docs/selftest.md
-	@$(WITH_ENGINE) bin/cyberagent selftest crash --repeat $(REPEAT) --parallel 4 --markdown docs/selftest.md
+selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
+	@mkdir -p dist
+	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > dist/selftest-crash.json || { bin/cyberagent selftest report dist/selftest-crash.json; exit 1; }
+	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > dist/selftest-soak.json || { bin/cyberagent selftest report dist/selftest-soak.json; exit 1; }
+	@bin/cyberagent selftest report dist/selftest-*.json > docs/selftest.md
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...

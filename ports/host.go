@@ -26,6 +26,9 @@ type OwnerLocks interface {
 	// Dead says that the owner's lock is free for sure. A lock that cannot be
 	// looked at is not dead.
 	Dead(o id.Owner) bool
+	// Sweep forgets dead owners. Before and after it Dead answers the same of every
+	// owner.
+	Sweep() error
 }
 
 // FailPoints are named places where a crash can be asked for. They do nothing

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
@@ -10,7 +11,11 @@ import (
 )
 
 // Locks keeps one locked file for each owner in a directory.
-type Locks struct{ dir string }
+type Locks struct {
+	dir string
+	// made is a seam of tests: between the making of a file and its lock.
+	made func()
+}
 
 var _ ports.OwnerLocks = (*Locks)(nil)
 
@@ -34,37 +39,116 @@ func (l *Locks) Hold(o id.Owner) (func(), error) {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot make the directory of locks")
 	}
-	f, err := os.OpenFile(p, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "cannot make the owner's lock")
+	for range holdTries {
+		f, err := os.OpenFile(p, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "cannot make the owner's lock")
+		}
+		held, err := l.hold(f, p)
+		if held {
+			return func() {
+				// The name goes first: whoever sees no file sees a dead owner.
+				_ = os.Remove(p)
+				_ = f.Close()
+			}, nil
+		}
+		_ = f.Close()
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "cannot take the owner's lock")
+		}
+	}
+	return nil, fault.New(fault.Internal, "cannot take the owner's lock: it is taken away again and again")
+}
+
+// holdTries bounds how often another process's Sweep may take a new file for a
+// dead owner's, which it does when it comes between the making and the lock.
+const holdTries = 100
+
+// hold locks a file that was just made. It says false when a Sweep was faster:
+// then the name is, or is about to be, gone.
+func (l *Locks) hold(f *os.File, p string) (bool, error) {
+	if l.made != nil {
+		l.made()
 	}
 	locked, err := tryLock(f)
-	if err != nil || !locked {
-		_ = f.Close()
-		return nil, fault.Wrap(fault.Internal, err, "cannot take the owner's lock")
+	for tries := 0; err == nil && !locked && tries < holdTries; tries++ {
+		time.Sleep(time.Millisecond) // Sweep and Dead hold it for a moment only
+		locked, err = tryLock(f)
 	}
-	return func() {
-		// The name goes first: whoever sees no file sees a dead owner.
-		_ = os.Remove(p)
-		_ = f.Close()
-	}, nil
+	return err == nil && locked && named(f, p), err
+}
+
+// named says whether the open file is still what its name leads to.
+func named(f *os.File, p string) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(p)
+	return err == nil && now.Mode().IsRegular() && os.SameFile(open, now)
 }
 
 // Dead says that the owner's file is gone or nobody holds its lock. A file that
-// cannot be looked at is not proof.
+// cannot be looked at is not proof. Nothing is changed by it.
 func (l *Locks) Dead(o id.Owner) bool {
 	p, ok := l.path(o)
 	if !ok {
 		return false
 	}
-	f, err := os.OpenFile(p, os.O_RDWR, 0)
-	if os.IsNotExist(err) {
-		return true
+	f, free := free(p)
+	if f != nil {
+		_ = f.Close()
 	}
-	if err != nil {
-		return false
+	return free
+}
+
+// freeTries outlast the moment for which another process that asks the same has
+// the lock: two recoveries at once must not take each other for the owner.
+const freeTries = 5
+
+// free says whether nobody holds the lock of a file, or that it is gone. An open
+// file that it returns is locked.
+func free(p string) (*os.File, bool) {
+	for range holdTries {
+		f, err := os.OpenFile(p, os.O_RDWR, 0)
+		if err != nil {
+			return nil, os.IsNotExist(err)
+		}
+		locked, err := tryLock(f)
+		for tries := 0; err == nil && !locked && tries < freeTries; tries++ {
+			time.Sleep(time.Millisecond)
+			locked, err = tryLock(f)
+		}
+		if err != nil || !locked {
+			_ = f.Close()
+			return nil, false
+		}
+		if named(f, p) {
+			return f, true
+		}
+		_ = f.Close() // it was swept meanwhile: what has the name now, decides
 	}
-	defer func() { _ = f.Close() }()
-	locked, err := tryLock(f)
-	return err == nil && locked
+	return nil, false
+}
+
+// Sweep removes the files that dead owners left, and nothing else: a name that
+// is no owner's, a link and a held file stay. That a file is gone says the same
+// as that it is free, so nothing is forgotten by it.
+func (l *Locks) Sweep() error {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil && !os.IsNotExist(err) {
+		return fault.Wrap(fault.Internal, err, "cannot read the directory of locks")
+	}
+	for _, e := range entries {
+		p, ok := l.path(id.Owner(e.Name()))
+		if !ok || !e.Type().IsRegular() {
+			continue
+		}
+		if f, free := free(p); free && f != nil {
+			// Under its lock, so the name cannot be another owner's.
+			_ = os.Remove(p)
+			_ = f.Close()
+		}
+	}
+	return nil
 }

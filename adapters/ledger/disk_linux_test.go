@@ -210,3 +210,46 @@ func TestAReadOnlyFilesystemIsLedgerUnusable(t *testing.T) {
 		}
 	}
 }
+
+// The last process that used the ledger has closed it, the disk is full, and
+// another one comes to clean up: opening alone needs room.
+func TestOnAFullDiskALedgerIsOpenedAndWhatHasBegunIsEnded(t *testing.T) {
+	t.Parallel()
+	dir, mounted := smallDisk(t, "16m")
+	if !mounted {
+		return
+	}
+	path := filepath.Join(dir, "ledger.db")
+	l, c := open(t, path), chainOf(t, 1)
+	write(t, l, func(r ports.Records) error {
+		if err := c.admitted(r); err != nil {
+			return err
+		}
+		for _, e := range []lifecycle.Event{lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone} {
+			if err := r.Append(c.entry(e), boot(time.Minute)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fillDisk(t, dir)
+	l = open(t, path)
+	endOne(t, l, &c)
+	fillDisk(t, dir)
+	other := chainOf(t, 2)
+	refused(t, l, fault.DiskFull, other.prepared)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Without the reserve and without room it cannot be opened, and says why.
+	fillDisk(t, dir)
+	if l, err := Open(t.Context(), Config{Path: path}); err == nil {
+		_ = l.Close()
+		t.Log("it opened with no room at all")
+	} else if !errors.Is(err, fault.DiskFull) {
+		t.Errorf("got %v", err)
+	}
+}

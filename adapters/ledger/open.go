@@ -62,7 +62,18 @@ func Open(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	l, err := begin(ctx, path, cfg)
+	if errors.Is(err, fault.DiskFull) && (&Ledger{path: path}).giveReserve() {
+		// Whoever comes to clean up needs room for the log beside the file already.
+		// Nothing begins without the reserve, so this opens the way for nothing else.
+		l, err = begin(ctx, path, cfg)
+	}
+	return l, err
+}
+
+func begin(ctx context.Context, path string, cfg Config) (*Ledger, error) {
 	l := &Ledger{path: path, wait: cfg.BusyWait}
+	var err error
 	if l.write, err = handle(writeDSN(path, cfg.pragmas), 1); err != nil {
 		return nil, l.translate("open", err)
 	}

@@ -54,14 +54,19 @@ func (l *lane) key(verb string) string {
 	return fmt.Sprintf("%s-%d", verb, l.keys)
 }
 
-// approve prepares a command and approves it.
-func (l *lane) approve(ctx context.Context, token string, lingers bool) (Order, error) {
+// How long a command stays, in seconds: atOnce it ends by itself, lingering until
+// somebody ends it.
+const (
+	atOnce    = "0"
+	aMoment   = "0.5"
+	lingering = "60"
+)
+
+// approve prepares a command that stays for some seconds and approves it.
+func (l *lane) approve(ctx context.Context, token, seconds string) (Order, error) {
 	o := Order{
 		Act: standardcode.Executor, Run: l.run, Generation: l.drydock.Generation, Checkpoint: l.drydock.CheckpointID,
-		Key: l.key("execute"), Token: token, Seconds: "0",
-	}
-	if lingers {
-		o.Seconds = "60"
+		Key: l.key("execute"), Token: token, Seconds: seconds,
 	}
 	p, err := l.s.StandardCode.Prepare(ctx, o.Execute().Request, l.key("prepare"))
 	if err != nil {

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"time"
 
 	"cyberagent/domain/id"
 )
@@ -11,6 +12,8 @@ type Processes interface {
 	// Run starts one and waits for its end. An error means that it could not be
 	// started or did not end in time.
 	Run(ctx context.Context, o Order) (Death, error)
+	// Kill starts one and ends it with KILL after a time, if it still is at work.
+	Kill(ctx context.Context, o Order, after time.Duration) (Death, error)
 }
 
 // Death is how a process ended.

@@ -22,27 +22,31 @@ const (
 	Incomplete Verdict = "incomplete"
 )
 
-// Report is the answer of `selftest crash`.
-type Report struct {
-	Protocol      string    `json:"protocol_version"`
+// Common is what every report of a selftest says.
+type Common struct {
 	Engine        string    `json:"engine"`
 	EngineVersion string    `json:"engine_version"`
 	Image         string    `json:"image_digest"`
 	Seed          uint64    `json:"seed"`
-	Repeat        int       `json:"repeat"`
 	Parallel      int       `json:"parallel"`
 	StartedAt     time.Time `json:"started_at"`
 	CompletedAt   time.Time `json:"completed_at"`
 	TookMillis    int64     `json:"took_ms"`
 	Verdict       Verdict   `json:"verdict"`
-	Edges         []Row     `json:"edges"`
-	NotApplicable []Exempt  `json:"not_applicable"`
 	Failures      []Failure `json:"failures"`
-	// StaleLocks counts the lock files that killed owners left; all are free.
-	StaleLocks int     `json:"stale_owner_locks"`
-	CleanUp    CleanUp `json:"clean_up"`
+	CleanUp       CleanUp   `json:"clean_up"`
 	// Kept is where the evidence is, empty when it was removed.
 	Kept string `json:"kept"`
+}
+
+// Report is the answer of `selftest crash`.
+type Report struct {
+	Protocol string `json:"protocol_version"`
+	Common
+
+	Repeat        int      `json:"repeat"`
+	Edges         []Row    `json:"edges"`
+	NotApplicable []Exempt `json:"not_applicable"`
 }
 
 // Row is what was seen at one edge on one engine.
@@ -88,10 +92,14 @@ type CleanUp struct {
 	HomeRemoved bool `json:"home_removed"`
 }
 
+func common(engine string, seed uint64, parallel int, now time.Time) Common {
+	return Common{Engine: engine, Seed: seed, Parallel: parallel, StartedAt: now, Failures: []Failure{}}
+}
+
 func newReport(edges []Edge, opt Options, engine string, now time.Time) Report {
 	r := Report{
-		Protocol: Protocol, Engine: engine, Seed: opt.Seed, Repeat: opt.Repeat, Parallel: opt.Parallel, StartedAt: now,
-		Edges: []Row{}, NotApplicable: Exempts(), Failures: []Failure{},
+		Protocol: Protocol, Common: common(engine, opt.Seed, opt.Parallel, now), Repeat: opt.Repeat,
+		Edges: []Row{}, NotApplicable: Exempts(),
 	}
 	for _, e := range edges {
 		r.Edges = append(r.Edges, Row{Edge: e.Name(), Actor: e.Actor, Engine: engine, Ends: map[string]int{}, Verdict: Incomplete})

@@ -37,10 +37,12 @@ type Service struct {
 	Files     Files
 	Decoys    Decoys
 
-	// shapes are the kinds of files of a quiet installation.
-	shapes map[string]bool
-	mu     sync.Mutex
-	lanes  int
+	// shapes are the kinds of files of a quiet installation, undisturbed how long
+	// the command takes there.
+	shapes      map[string]bool
+	undisturbed time.Duration
+	mu          sync.Mutex
+	lanes       int
 }
 
 // Options choose what is tried.
@@ -78,33 +80,49 @@ func (s *Service) Crash(ctx context.Context, opt Options) (rep Report, err error
 		return rep, fault.New(fault.InvalidArgument, "no edge's name contains %q", opt.Only).At("edge").
 			Hint("`cyberagent selftest crash --list` names them")
 	}
-	began := s.Clock.Boot().Since
 	rep = newReport(edges, opt, string(s.Engine.Engine()), s.Clock.Now())
+	end := s.begin(&rep.Common)
 	defer func() {
 		complete := err == nil && ctx.Err() == nil
-		s.cleanUp(ctx, &rep)
-		s.leftFiles(&rep, complete && len(rep.Failures) == 0)
-		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
+		end(ctx, complete)
 		rep.conclude(complete)
 	}()
-	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine())
-	if rep.EngineVersion, err = s.ready(ctx); err != nil {
-		return rep, err
-	}
-	if err := s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
-		return rep, err
-	}
-	lanes := make([]*lane, opt.Parallel)
-	for i := range lanes {
-		if lanes[i], err = s.openLane(ctx, s.nextLane()); err != nil {
-			return rep, err
-		}
-	}
-	if err := s.control(ctx, lanes[0], opt.Seed); err != nil {
+	lanes, err := s.stage(ctx, &rep.Common)
+	if err != nil {
 		return rep, err
 	}
 	err = s.all(ctx, lanes, edges, opt, &rep)
 	return rep, err
+}
+
+// begin notes when a selftest begins. The function that it returns takes
+// everything away again and says how long that lasted.
+func (s *Service) begin(rep *Common) (end func(ctx context.Context, complete bool)) {
+	began := s.Clock.Boot().Since
+	return func(ctx context.Context, complete bool) {
+		s.cleanUp(ctx, rep)
+		s.leftFiles(rep, complete && len(rep.Failures) == 0)
+		rep.CompletedAt, rep.TookMillis = s.Clock.Now(), (s.Clock.Boot().Since - began).Milliseconds()
+	}
+}
+
+// stage makes what a selftest works with: a ready engine, decoys, one lane a
+// worker, and the proof that the command runs undisturbed.
+func (s *Service) stage(ctx context.Context, rep *Common) (lanes []*lane, err error) {
+	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine())
+	if rep.EngineVersion, err = s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.Decoys.Plant(ctx, s.Ledger.Installation()); err != nil {
+		return nil, err
+	}
+	lanes = make([]*lane, rep.Parallel)
+	for i := range lanes {
+		if lanes[i], err = s.openLane(ctx, s.nextLane()); err != nil {
+			return nil, err
+		}
+	}
+	return lanes, s.control(ctx, lanes[0], rep.Seed)
 }
 
 // ready refuses an engine or an image that readiness would refuse.
@@ -140,11 +158,13 @@ func (s *Service) nextLane() int {
 // control proves that the command runs undisturbed, and notes which kinds of
 // files a quiet installation has.
 func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
-	o, err := l.approve(ctx, fmt.Sprintf("control-%016x", (&random{seed}).next()), false)
+	o, err := l.approve(ctx, fmt.Sprintf("control-%016x", (&random{seed}).next()), atOnce)
 	if err != nil {
 		return err
 	}
+	began := s.Clock.Boot().Since
 	d, err := s.Processes.Run(ctx, o)
+	s.undisturbed = s.Clock.Boot().Since - began
 	if err != nil {
 		return err
 	}
@@ -156,7 +176,7 @@ func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
 		return err
 	}
 	names, err := s.Files.Listing()
-	s.shapes = map[string]bool{ownerLock: true}
+	s.shapes = map[string]bool{}
 	for _, n := range names {
 		s.shapes[shape(n)] = true
 	}
@@ -250,7 +270,7 @@ func progress(done, all int, e Edge, t *trial, took time.Duration) string {
 
 // cleanUp takes everything from the engine that this installation owns, then the
 // decoys. The caller's cancellation does not end it.
-func (s *Service) cleanUp(ctx context.Context, rep *Report) {
+func (s *Service) cleanUp(ctx context.Context, rep *Common) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*limits.EngineCall)
 	defer cancel()
 	fail := func(what string, err error) {
@@ -285,29 +305,28 @@ func (s *Service) cleanUp(ctx context.Context, rep *Report) {
 	}
 }
 
-// leftFiles counts the lock files of killed owners, all of which must be free.
-// After an undisturbed end there is no file that a quiet installation does not
-// have; an interrupt or a failure may leave any.
-func (s *Service) leftFiles(rep *Report, undisturbed bool) {
+// leftFiles wants no owner's lock, for all are dead now, and after an undisturbed
+// end no file that a quiet installation does not have; an interrupt or a failure
+// may leave others.
+func (s *Service) leftFiles(rep *Common, undisturbed bool) {
 	fail := func(problem string) { rep.Failures = append(rep.Failures, Failure{Edge: "all", Problem: problem}) }
 	names, err := s.Files.Listing()
 	if err != nil {
 		fail("the home cannot be listed: " + err.Error())
 	}
 	for _, n := range names {
-		if shape(n) == ownerLock {
-			rep.StaleLocks++
-			if owner := id.Owner(path.Base(n)); !s.Locks.Dead(owner) {
-				fail("the lock of " + string(owner) + " is held at the end")
-			}
-		} else if undisturbed && s.strange(n) {
+		switch {
+		case shape(n) == ownerLock && !s.Locks.Dead(id.Owner(path.Base(n))):
+			fail("the lock " + n + " is held at the end")
+		case shape(n) == ownerLock:
+			fail("the lock of a dead owner is left at the end: " + n)
+		case undisturbed && s.strange(n):
 			fail("a file is left at the end: " + n)
 		}
 	}
 }
 
-// ownerLock is the shape of the lock of an owner. One that was killed leaves its
-// file; that it is free says that it is dead.
+// ownerLock is the shape of an owner's lock.
 const ownerLock = "owners/own_#"
 
 // strange says whether no quiet installation has such a file.

@@ -24,8 +24,13 @@ func (r Report) Text(w io.Writer) {
 	}
 	_, _ = fmt.Fprintf(w, "%s: %d edges, %d repeats each, %s %s, seed %d, %d s\n",
 		r.Verdict, len(r.Edges), r.Repeat, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
-	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t; %d killed owners left a lock file, all free\n",
-		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved, r.StaleLocks)
+	r.footer(w)
+}
+
+// footer says what was taken away and what was kept.
+func (r Common) footer(w io.Writer) {
+	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t\n",
+		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved)
 	if r.Kept != "" {
 		_, _ = fmt.Fprintf(w, "evidence: %s\n", r.Kept)
 	}
@@ -33,10 +38,13 @@ func (r Report) Text(w io.Writer) {
 
 func (row Row) starts() string { return fmt.Sprintf("%d (at most %d)", row.Starts, row.MostStarts) }
 
-func (row Row) ends() string {
+func (row Row) ends() string { return ends(row.Ends) }
+
+// ends lists how often each end occurred.
+func ends(of map[string]int) string {
 	var all []string
-	for _, k := range slices.Sorted(maps.Keys(row.Ends)) {
-		all = append(all, fmt.Sprintf("%s %d", k, row.Ends[k]))
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, fmt.Sprintf("%s %d", k, of[k]))
 	}
 	return strings.Join(all, ", ")
 }
@@ -45,6 +53,22 @@ const markdownHead = `# Crash selftest
 
 <!-- Made by ` + "`make selftest`" + `. Do not edit. -->
 
+`
+
+const markdownColumns = `
+*kills* counts killed processes; an edge of recovery kills the owner, too. *late* counts containers that the engine made
+after recovery had looked, for a request of the dead process, and that the next recovery removed.
+
+`
+
+const markdownSoak = `
+## Soak
+
+Processes of one ledger, some on each of its Runs at once, die by KILL at random moments until as many did as were asked for;
+some of those that recover are killed, too. The same is then judged as at an edge, and at the end the whole ledger is.
+
+| engine | date | seed | at once | kills | of recoveries | commands | starts | most of one | admissions | ends | ended | leaks | s | verdict |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
 const markdownMethod = `
@@ -71,30 +95,6 @@ the execute, or in two processes at once. After that all of this must hold, or t
 - the Drydock is ready and intact, its files equal its Checkpoint, its generation is the result's; a command that ran has one
   Checkpoint with its one change, otherwise the result says that nothing changed; the shadow repository holds the recorded
   Checkpoints and no other;
-- nothing is left below the home that a quiet installation does not have, but the lock files of killed owners, and none of them
-  is held;
+- nothing is left below the home that a quiet installation does not have, no lock of a killed owner either;
 - the same execute under the same key answers the recorded result, twice, and starts nothing.
 `
-
-// Markdown renders the report as a document.
-func (r Report) Markdown() string {
-	var b strings.Builder
-	b.WriteString(markdownHead)
-	_, _ = fmt.Fprintf(&b, "Verdict: **%s**. %s, %s %s, %d edges, %d repeats each, seed %d, %d in parallel, %d s.\n\n",
-		r.Verdict, r.CompletedAt.UTC().Format("2006-01-02"), r.Engine, r.EngineVersion, len(r.Edges), r.Repeat, r.Seed, r.Parallel, r.TookMillis/1000)
-	b.WriteString("| edge | engine | repeats | kills | starts | most of one | leaks | late | ended | verdict |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, row := range r.Edges {
-		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %d | %d | %d | %d | %d | %d | %s | %s |\n",
-			row.Edge, row.Engine, row.Repeats, row.Kills, row.Starts, row.MostStarts, row.Leaks, row.Late, row.ends(), row.Verdict)
-	}
-	for _, f := range r.Failures {
-		_, _ = fmt.Fprintf(&b, "\nFailed: `%s`: %s\n", f.Edge, f.Problem)
-	}
-	b.WriteString("\n*kills* counts killed processes; an edge of recovery kills the owner, too. *late* counts containers that the engine made\nafter recovery had looked, for a request of the dead process, and that the next recovery removed.\n\n")
-	b.WriteString("Without an edge, because the actor does not write the event:\n\n| actor | event | reason |\n| --- | --- | --- |\n")
-	for _, x := range r.NotApplicable {
-		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s |\n", x.Actor, x.Event, x.Reason)
-	}
-	b.WriteString(markdownMethod)
-	return b.String()
-}

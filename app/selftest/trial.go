@@ -28,11 +28,15 @@ type trial struct {
 	// admission is empty until one was recorded.
 	admission id.Admission
 	quiet     bool // nothing else is at work in this home
+	// span is how long at the most a process of a soak works before it is killed
+	// from outside; 0 in a trial of an edge.
+	span time.Duration
 
 	// right is what must hold: the edge's or its base's, or for a random moment of
 	// the owner what the log says at its death.
 	right    Edge
 	kills    int
+	rescuers int // of the killed, those that recovered
 	late     int
 	starts   int
 	ended    string
@@ -50,7 +54,7 @@ func (t *trial) run(ctx context.Context, r *random) (err error) {
 	if n := len(t.edge.Bases); n > 0 {
 		t.right = t.edge.Bases[t.nth%n].Right
 	}
-	if t.order, err = t.l.approve(ctx, t.token(r), t.right.Lingers); err != nil {
+	if t.order, err = t.l.approve(ctx, t.token(r), t.stay(r)); err != nil {
 		return fmt.Errorf("preparing: %w", err)
 	}
 	if err := t.crash(ctx, r); err != nil {
@@ -70,7 +74,7 @@ func (t *trial) run(ctx context.Context, r *random) (err error) {
 		// The engine carried out a request of the dead process after recovery had
 		// looked. The next recovery finds it by its labels.
 		t.late++
-		if err := t.process(ctx, t.recovery(), false); err != nil {
+		if err := t.again(ctx); err != nil {
 			return err
 		}
 		if f, err = t.look(ctx); err != nil {
@@ -86,6 +90,18 @@ func (t *trial) run(ctx context.Context, r *random) (err error) {
 	return t.repeat(ctx, f)
 }
 
+// stay is how long the command stays.
+func (t *trial) stay(r *random) string {
+	switch {
+	case t.right.Lingers:
+		return lingering
+	case t.span > 0 && r.below(4) == 0:
+		return aMoment
+	default:
+		return atOnce
+	}
+}
+
 func (t *trial) token(r *random) string {
 	return fmt.Sprintf("%s-%d-%016x", t.edge.Name(), t.l.drydock.Generation, r.next())
 }
@@ -93,6 +109,9 @@ func (t *trial) token(r *random) string {
 // crash kills the owner, and for an edge of recovery then a recovery, too.
 func (t *trial) crash(ctx context.Context, r *random) error {
 	o := t.order
+	if t.span > 0 {
+		return t.strike(ctx, o, r)
+	}
 	if t.edge.Actor == standardcode.Executor {
 		return t.process(ctx, t.armed(o, r), true)
 	}
@@ -109,6 +128,10 @@ func (t *trial) expected(ctx context.Context) (Edge, error) {
 	right := t.right
 	if err := t.find(ctx); err != nil {
 		return right, err
+	}
+	if t.span > 0 && t.admission == "" {
+		t.edge = unrecorded.during(t.span, t.edge.Actor, t.edge.At)
+		return t.edge, nil
 	}
 	if t.edge.During == 0 || t.edge.Actor == standardcode.Recoverer || t.admission == "" {
 		return right, nil
@@ -140,6 +163,9 @@ func (t *trial) recovery() Order { return Order{Act: standardcode.Recoverer, Run
 // in which that happens: for the Run, for the admission, by repeating the execute,
 // or by two recoveries at once.
 func (t *trial) recover(ctx context.Context, r *random) error {
+	if t.span > 0 {
+		return t.converge(ctx, r)
+	}
 	o := t.recovery()
 	if t.admission == "" {
 		return t.process(ctx, o, false)
@@ -155,10 +181,12 @@ func (t *trial) recover(ctx context.Context, r *random) error {
 	return t.process(ctx, o, false)
 }
 
+// atWork is the exit status of what somebody else still does.
+const atWork = 8
+
 // rivals runs two recoveries at once. One of them finishes; the other finds
 // nothing to do, or says that the first is at work.
 func (t *trial) rivals(ctx context.Context, o Order) error {
-	const atWork = 8 // the exit status of what somebody else still does
 	var deaths [2]Death
 	var errs [2]error
 	var wait sync.WaitGroup
@@ -178,6 +206,14 @@ func (t *trial) rivals(ctx context.Context, o Order) error {
 	}
 	t.problems.add("neither of two recoveries finished: %s; %s", deaths[0].Output, deaths[1].Output)
 	return nil
+}
+
+// again is one more recovery of the Run.
+func (t *trial) again(ctx context.Context) error {
+	if t.span > 0 {
+		return t.settle(ctx)
+	}
+	return t.process(ctx, t.recovery(), false)
 }
 
 // process runs one and checks how it ended.

@@ -43,7 +43,8 @@ type attempt struct {
 	stdout    *collector
 	stderr    *collector
 	started   time.Time
-	// hung says that the engine did not end the container in time.
+	// hung says that the engine did not answer, or did not end the container, in
+	// time.
 	hung    bool
 	details map[string]string
 }

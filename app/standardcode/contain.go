@@ -43,6 +43,7 @@ func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evi
 	defer cancel()
 	out, err := a.engine.Attach(call, a.container)
 	if err != nil {
+		a.heard(err)
 		return a.notStarted(result.NeverStarted, "attach", err), nil
 	}
 	defer func() { _ = out.Close() }()
@@ -56,6 +57,7 @@ func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evi
 		return a.notStarted(result.NeverStarted, "baseline", a.base.err), nil
 	}
 	if e, err := a.start(ctx); err != nil || e != nil {
+		a.halt(ctx, err)
 		return deref(e), err
 	}
 	a.say("running")
@@ -95,6 +97,7 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 	case is(err, fault.RecoveryRequired):
 		return nil, err
 	case err != nil:
+		a.heard(err)
 		e := a.notStarted(result.NeverStarted, "create", err)
 		return &e, nil
 	}
@@ -103,8 +106,33 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 		a.noteDifferences("read_back", diffs)
 		return &result.Evidence{NotStarted: result.IsolationMismatch}, nil
 	}
-	return nil, a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)})
+	return a.written(a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)}))
 }
+
+// written makes a full disk before the start an end like any other: what begins
+// stops, what exists is cleaned up with the room that the ledger keeps for that
+// (pitfall E5).
+func (a *attempt) written(err error) (*result.Evidence, error) {
+	if is(err, fault.DiskFull) {
+		e := a.notStarted(result.NeverStarted, "ledger", err)
+		return &e, nil
+	}
+	return nil, err
+}
+
+// halt kills a command whose start could not be recorded: nobody is going to
+// watch it. Recovery removes it and tells its end. An owner that lost its lease
+// does nothing.
+func (a *attempt) halt(ctx context.Context, err error) {
+	if err == nil || a.started.IsZero() || a.own() != nil {
+		return
+	}
+	_ = a.signal(ctx, "kill", a.engine.Kill)
+}
+
+// heard notes that the engine left a question open for the whole of its time: it
+// hangs, and the removal gets no such time again (pitfall F6).
+func (a *attempt) heard(err error) { a.hung = a.hung || is(err, fault.EngineTimeout) }
 
 func (a *attempt) noteDifferences(step string, diffs []isolation.Difference) {
 	var names []string
@@ -162,8 +190,8 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 	if stop != "" {
 		return &result.Evidence{NotStarted: result.NeverStarted, HostStop: stop}, nil
 	}
-	if err := a.append(ctx, lifecycle.StartIntent, nil); err != nil {
-		return nil, err
+	if e, err := a.written(a.append(ctx, lifecycle.StartIntent, nil)); err != nil || e != nil {
+		return e, err
 	}
 	if err := a.own(); err != nil {
 		return nil, err
@@ -180,6 +208,7 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 		return &e, nil
 	case err != nil:
 		// Whether it runs is open. It is not asked again: it is ended.
+		a.heard(err)
 		a.details["start"] = err.Error()
 		return &result.Evidence{EngineLost: true}, nil
 	}

@@ -50,6 +50,9 @@ func (s *Service) Execute(ctx context.Context, in ExecuteInput) (Result, *Output
 	if err != nil {
 		return Result{}, nil, err
 	}
+	// An owner that was killed after its last word leaves a lock and nothing to
+	// recover.
+	_ = s.Locks.Sweep()
 	if r, done, err := s.earlier(ctx, key, in); done || err != nil {
 		return r, nil, err
 	}

@@ -82,6 +82,10 @@ func (s *Service) Recover(ctx context.Context, in RecoverInput) (Recovery, error
 		}
 		out.Items = append(out.Items, item)
 	}
+	if !in.DryRun {
+		// What killed owners left; the answer is about admissions, not about this.
+		_ = s.Locks.Sweep()
+	}
 	return out, nil
 }
 

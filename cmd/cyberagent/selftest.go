@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -16,13 +17,12 @@ import (
 )
 
 func selftestGroup(s *session) *cli.Command {
-	return group("selftest", "prove the product's promises on this machine", selftestCrash(s), selftestChild(s))
+	return group("selftest", "prove the product's promises on this machine", selftestCrash(s), selftestSoak(s), selftestReport(s), selftestChild(s))
 }
 
 func selftestCrash(s *session) *cli.Command {
 	opt := selftest.Options{}
 	var keep, list bool
-	var markdown string
 	return &cli.Command{
 		Name: "crash", Usage: "kill executions and recoveries at every moment and prove that nothing starts twice or is left", HideHelpCommand: true,
 		Description: `It works in a temporary home of its own ($TMPDIR), with the configured engine and
@@ -39,7 +39,6 @@ EXIT STATUS
 			&cli.StringFlag{Name: "edge", Usage: "only edges whose name contains this", Destination: &opt.Only},
 			&cli.BoolFlag{Name: "list", Usage: "name the edges and try none", Destination: &list},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the temporary home when something did not hold", Destination: &keep},
-			&cli.StringFlag{Name: "markdown", Usage: "write the table as a document to this file, too", Destination: &markdown},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
@@ -49,24 +48,99 @@ EXIT STATUS
 			if list {
 				return s.listEdges()
 			}
-			if !s.asJSON || s.errTerminal {
-				opt.Progress = func(line string) { _, _ = fmt.Fprintln(s.err, "selftest:", printable(line)) }
-			}
-			rep, err := s.crash(ctx, opt, keep)
+			opt.Progress = s.selftestProgress()
+			var rep selftest.Report
+			err := s.inLab(ctx, keep, &rep.Common, func(svc *selftest.Service) (err error) {
+				rep, err = svc.Crash(ctx, opt)
+				return err
+			})
 			if err != nil {
 				return err
-			}
-			if rep.Verdict != selftest.Held {
-				s.code = exitInternal
-			}
-			if markdown != "" && rep.Verdict != selftest.Incomplete {
-				if err := os.WriteFile(markdown, []byte(rep.Markdown()), 0o644); err != nil { //nolint:gosec // a document is for everyone
-					return fault.Wrap(fault.InvalidArgument, err, "cannot write the document").At("markdown")
-				}
 			}
 			return s.answer(rep, rep.Text)
 		},
 	}
+}
+
+func selftestSoak(s *session) *cli.Command {
+	opt := selftest.SoakOptions{}
+	var keep bool
+	return &cli.Command{
+		Name: "soak", Usage: "kill processes at random moments while others work, and prove the same", HideHelpCommand: true,
+		Description: `It works in a temporary home of its own, as ` + "`selftest crash`" + ` does. The seed chooses
+which process dies when, but not what else this machine does meanwhile.
+
+Example:
+  cyberagent selftest soak --kills 50
+
+EXIT STATUS
+  0 everything held   1 something did not, or it was interrupted or too slow
+  2 usage   3 the engine or the image is not ready`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "kills", Usage: "how many processes die", Value: 200, Destination: &opt.Kills, Validator: between("kills", 1, selftest.MostKills)},
+			&cli.Uint64Flag{Name: "seed", Usage: "chooses commands, moments and ways of recovery", Value: 1, Destination: &opt.Seed},
+			&cli.IntFlag{Name: "parallel", Usage: "how many Runs are worked on at once", Value: 4, Destination: &opt.Parallel, Validator: between("parallel", 1, selftest.MostParallel)},
+			&cli.DurationFlag{Name: "within", Usage: "give up after this time", Value: 15 * time.Minute, Destination: &opt.Within},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the temporary home when something did not hold", Destination: &keep},
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			s.begin(false)
+			if err := none(c); err != nil {
+				return err
+			}
+			opt.Progress = s.selftestProgress()
+			var rep selftest.SoakReport
+			err := s.inLab(ctx, keep, &rep.Common, func(svc *selftest.Service) (err error) {
+				rep, err = svc.Soak(ctx, opt)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return s.answer(rep, rep.Text)
+		},
+	}
+}
+
+func selftestReport(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "write the JSON answers of selftests as one document", HideHelpCommand: true,
+		ArgsUsage: "FILE...",
+		Description: `Example:
+  cyberagent --output json selftest crash > crash.json
+  cyberagent --output json selftest soak > soak.json
+  cyberagent selftest report crash.json soak.json > selftest.md
+
+EXIT STATUS
+  0 written, whatever the verdicts   2 usage`,
+		Action: func(_ context.Context, c *cli.Command) error {
+			s.begin(false)
+			if c.Args().Len() == 0 {
+				return fault.New(fault.InvalidArgument, "no report is named").At("report").Hint("give the files that hold the reports")
+			}
+			var answers [][]byte
+			for _, name := range c.Args().Slice() {
+				b, err := os.ReadFile(name)
+				if err != nil {
+					return fault.Wrap(fault.InvalidArgument, err, "the report cannot be read").At("report").Hint("give a file that holds a report")
+				}
+				answers = append(answers, b)
+			}
+			doc, err := selftest.Document(answers...)
+			if err != nil {
+				return err
+			}
+			return s.answer(doc, func(w io.Writer) { _, _ = io.WriteString(w, doc) })
+		},
+	}
+}
+
+// selftestProgress tells a person each step.
+func (s *session) selftestProgress() func(string) {
+	if s.asJSON && !s.errTerminal {
+		return nil
+	}
+	return func(line string) { _, _ = fmt.Fprintln(s.err, "selftest:", printable(line)) }
 }
 
 func between(name string, least, most int) func(int) error {
@@ -100,44 +174,46 @@ func (s *session) listEdges() error {
 	})
 }
 
-// crash makes the temporary home, tries, and takes the home away again.
-func (s *session) crash(ctx context.Context, opt selftest.Options, keep bool) (rep selftest.Report, err error) {
+// inLab makes the temporary home, tries, and takes the home away again. rep is
+// the part of try's report that is filled here.
+func (s *session) inLab(ctx context.Context, keep bool, rep *selftest.Common, try func(*selftest.Service) error) (err error) {
 	cfg, err := s.load()
 	if err != nil {
-		return rep, err
+		return err
 	}
 	l, err := newLab(cfg)
 	if err != nil {
-		return rep, err
+		return err
 	}
 	defer func() {
 		if err == nil && keep && rep.Verdict == selftest.Failed {
 			rep.Kept = l.base
-			l.note(rep)
-			return
+		} else {
+			if e := l.remove(); e != nil {
+				rep.Failures = append(rep.Failures, selftest.Failure{Edge: "clean-up", Problem: e.Error()})
+				rep.Verdict = selftest.Failed
+			}
+			rep.CleanUp.HomeRemoved = l.gone()
 		}
-		if e := l.remove(); e != nil {
-			rep.Failures = append(rep.Failures, selftest.Failure{Edge: "clean-up", Problem: e.Error()})
-			rep.Verdict = selftest.Failed
+		if rep.Verdict != selftest.Held {
+			s.code = exitInternal
 		}
-		rep.CleanUp.HomeRemoved = l.gone()
 	}()
 	parts, stop, err := wiring.OpenSelftest(ctx, l.cfg)
 	if err != nil {
-		return rep, err
+		return err
 	}
 	defer stop()
-	svc := &selftest.Service{
+	err = try(&selftest.Service{
 		Runs: parts.Runs, Drydocks: parts.Drydocks, Approvals: parts.Approvals, StandardCode: parts.StandardCode,
 		Ledger: parts.Ledger, Engine: parts.Engine, Locks: parts.Locks, Clock: parts.Clock,
 		Processes: l, Files: l, Decoys: &decoys{lab: l, containers: parts.Decoys},
-	}
-	rep, err = svc.Crash(ctx, opt)
+	})
 	if err != nil && rep.Verdict != selftest.Failed && ctx.Err() != nil {
 		_, _ = fmt.Fprintln(s.err, "cyberagent: interrupted; cleaning up")
 		err = nil
 	}
-	return rep, err
+	return err
 }
 
 // selftestChild is what the selftest kills. It refuses every home but the

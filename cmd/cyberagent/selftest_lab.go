@@ -116,12 +116,27 @@ const childPatience = 4 * time.Minute
 
 // Run implements selftest.Processes.
 func (l *lab) Run(ctx context.Context, o selftest.Order) (selftest.Death, error) {
+	return l.process(ctx, o, childPatience)
+}
+
+// Kill implements selftest.Processes.
+func (l *lab) Kill(ctx context.Context, o selftest.Order, after time.Duration) (selftest.Death, error) {
+	return l.process(ctx, o, after)
+}
+
+// process runs one until its end, or until it is killed.
+func (l *lab) process(ctx context.Context, o selftest.Order, kill time.Duration) (selftest.Death, error) {
 	ctx, cancel := context.WithTimeout(ctx, childPatience)
 	defer cancel()
 	o.Seal = l.seal
 	args := []string{"--home", l.home, "--output", "json"}
 	if o.Act == standardcode.Recoverer && o.Point == "" {
-		args = append(args, "run", "standard-code", "recover", string(o.Run)) // as an operator does
+		args = append(args, "run", "standard-code", "recover") // as an operator does
+		if o.Run == "" {
+			args = append(args, "--all")
+		} else {
+			args = append(args, string(o.Run))
+		}
 		if o.Admission != "" {
 			args = append(args, "--admission", string(o.Admission))
 		}
@@ -137,7 +152,12 @@ func (l *lab) Run(ctx context.Context, o selftest.Order) (selftest.Death, error)
 	cmd.Dir, cmd.WaitDelay = l.base, 5*time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return selftest.Death{}, fault.Wrap(fault.Internal, err, "a process could not be run")
+	}
+	timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -219,22 +239,17 @@ func (l *lab) Listing() ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if parts := strings.Split(filepath.ToSlash(rel), "/"); len(parts) == 3 && parts[0] == "drydocks" && parts[2] == "tree" {
+		rel = filepath.ToSlash(rel)
+		if parts := strings.Split(rel, "/"); len(parts) == 3 && parts[0] == "drydocks" && parts[2] == "tree" {
 			return fs.SkipDir
 		}
-		if !e.IsDir() {
-			names = append(names, filepath.ToSlash(rel))
+		if e.IsDir() {
+			rel += "/"
 		}
+		names = append(names, rel)
 		return nil
 	})
 	return names, err
-}
-
-// note leaves the report beside the evidence.
-func (l *lab) note(rep selftest.Report) {
-	if b, err := json.MarshalIndent(rep, "", "  "); err == nil {
-		_ = os.WriteFile(filepath.Join(l.base, "report.json"), b, 0o600)
-	}
 }
 
 func (l *lab) remove() error {

@@ -101,8 +101,7 @@ func mustReport(t *testing.T, stdout string) (r report) {
 func TestSelftestCrash_EveryEdgeHoldsTwice(t *testing.T) {
 	t.Parallel()
 	p := mustProgram(t, mustEngine(t)...)
-	doc := filepath.Join(filepath.Dir(p.path), "selftest.md")
-	code, stdout, stderr := p.run("--output", "json", "selftest", "crash", "--repeat", "2", "--parallel", "2", "--markdown", doc)
+	code, stdout, stderr := p.run("--output", "json", "selftest", "crash", "--repeat", "2", "--parallel", "2")
 	r := mustReport(t, stdout)
 	if code != 0 || r.Verdict != "held" || stderr != "" {
 		t.Errorf("exit status %d, %s\n%v\n%s", code, r.Verdict, r.Failures, stderr)
@@ -123,8 +122,66 @@ func TestSelftestCrash_EveryEdgeHoldsTwice(t *testing.T) {
 	if c := r.CleanUp; c.Containers != 0 || c.Decoys != 3 || !c.HomeRemoved {
 		t.Errorf("clean-up: %+v", c)
 	}
-	if b, err := os.ReadFile(doc); err != nil || !strings.Contains(string(b), "Verdict: **held**") {
-		t.Errorf("the document: %v\n%s", err, b)
+	p.mustBeEmpty(t)
+	file := filepath.Join(filepath.Dir(p.path), "crash.json")
+	if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, doc, errs := p.run("selftest", "report", file); code != 0 || errs != "" || !strings.Contains(doc, "Verdict: **held**") {
+		t.Errorf("the document: exit status %d\n%s%s", code, doc, errs)
+	}
+}
+
+func TestSelftestReport_RefusesWhatIsNone(t *testing.T) {
+	t.Parallel()
+	p := mustProgram(t)
+	file := filepath.Join(filepath.Dir(p.path), "other.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {file}, {file + ".absent"}} {
+		if code, out, errs := p.run(append([]string{"selftest", "report"}, args...)...); code != 2 || out != "" || !strings.Contains(errs, "what to do") {
+			t.Errorf("%v: exit status %d: %q %q", args, code, out, errs)
+		}
+	}
+}
+
+// The full count is `make selftest`'s; its result is docs/selftest.md's.
+func TestSelftestSoak_SixtyProcessesDieAndNothingIsLeft(t *testing.T) {
+	p := mustProgram(t, mustEngine(t)...)
+	code, stdout, stderr := p.run("--output", "json", "selftest", "soak", "--kills", "60", "--seed", "1")
+	var r struct {
+		Protocol   string `json:"protocol_version"`
+		Verdict    string
+		Seed       int
+		Parallel   int
+		Kills      int
+		Commands   int
+		Admissions int
+		Receipts   int `json:"terminal_receipts"`
+		Starts     int
+		MostStarts int `json:"most_starts"`
+		Leaks      int
+		Took       int `json:"took_ms"`
+		Ends       map[string]int
+		Failures   []struct{ Edge, Problem string }
+		CleanUp    struct {
+			Containers, Decoys int
+			HomeRemoved        bool `json:"home_removed"`
+		} `json:"clean_up"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v: %q %q", err, stdout, stderr)
+	}
+	t.Logf("seed %d: %d of %d processes at once, %d commands, %d starts, %v, %d ms", r.Seed, r.Kills, r.Parallel, r.Commands, r.Starts, r.Ends, r.Took)
+	if code != 0 || r.Protocol != "selftest-soak.v1" || r.Verdict != "held" || stderr != "" || len(r.Failures) > 0 {
+		t.Errorf("exit status %d, %s\n%v\n%s", code, r.Verdict, r.Failures, stderr)
+	}
+	if r.Kills < 60 || r.Parallel != 4 || r.MostStarts != 1 || r.Starts > r.Commands || r.Leaks != 0 || r.Admissions != r.Commands+1 || r.Receipts != r.Admissions {
+		t.Errorf("%+v", r)
+	}
+	if c := r.CleanUp; c.Containers != 0 || c.Decoys != 3 || !c.HomeRemoved {
+		t.Errorf("clean-up: %+v", c)
 	}
 	p.mustBeEmpty(t)
 }

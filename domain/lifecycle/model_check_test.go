@@ -79,6 +79,9 @@ func TestModelFindsSeededFaults(t *testing.T) {
 		{"a second start:intent from starting", promiseOnce, rules{
 			next: with(lifecycle.Starting, lifecycle.StartIntent, lifecycle.Starting), asksAgain: true,
 		}},
+		{"a second attachment of stdin", promiseAttached, rules{
+			next: with(lifecycle.Attached, lifecycle.StdinIntent, lifecycle.Attaching),
+		}},
 		{"removing may be finalized, recovery does not remove", promiseNothing, rules{
 			next:   with(lifecycle.Removing, lifecycle.FinalizeDone, lifecycle.Finalized),
 			decide: dropping(lifecycle.Removing, lifecycle.StepStop, lifecycle.StepRemove),

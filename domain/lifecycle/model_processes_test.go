@@ -23,6 +23,8 @@ const (
 	ownerAwaitsStart
 	ownerAsksAgain // a fault: start:intent once more
 	ownerStarted   // start:done
+	ownerAttaches  // stdin, between its intent and its done
+	ownerAttached  // attach_stdin:done
 	ownerWatches
 	ownerAwaitsStop
 	ownerDecided    // exit:done
@@ -228,7 +230,18 @@ func (m *model) own(s *system) {
 		}
 		write(lifecycle.StartDone, 0, ownerWatches, "writes start:done")
 
+	case ownerAttaches:
+		step(ownerAttached, "attaches stdin", func(n *system) { n.attached = min(n.attached+1, 2) })
+		ends(engineLost, "cannot attach stdin")
+
+	case ownerAttached:
+		write(lifecycle.StdinDone, 0, ownerWatches, "writes attach_stdin:done")
+
 	case ownerWatches:
+		if n := *s; trusted && m.append(&n, theOwner, lifecycle.StdinIntent) {
+			n.owner.at = ownerAttaches
+			m.emit(n, theOwner, "writes attach_stdin:intent")
+		}
 		m.watch(s, step, ends, gone, trusted)
 
 	case ownerAwaitsStop:

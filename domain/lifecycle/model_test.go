@@ -30,8 +30,9 @@ import (
 // the ledger and at the engine (who holds the lease is the only one to change the
 // log), and the owner's look at the authority and its start:intent. The engine is
 // worse than the real one: its adapter also inspects before it starts or removes.
-// Left out, because they decide nothing else: standard input, the quota's reasons,
-// a Drydock that is quarantined instead of captured, the next command of the Run.
+// Every owner wants to attach stdin, again and again. Left out, because they decide
+// nothing else: the quota's reasons, a Drydock that is quarantined instead of
+// captured, the next command of the Run.
 
 // system is everything at one moment. It is its own hash key.
 type system struct {
@@ -53,6 +54,8 @@ type system struct {
 	foreign uint8
 	flight  uint8 // requests sent and not carried out
 	files   uint8 // 1 when the command wrote something
+	// attached is how often stdin was attached.
+	attached uint8
 
 	owner     ownerProcess
 	recoverer [2]recovererProcess
@@ -103,6 +106,7 @@ const (
 // The promises.
 const (
 	promiseOnce       = "the command is started at most once"
+	promiseAttached   = "standard input is attached at most once"
 	promiseForeign    = "a foreign container is never removed"
 	promiseOneEnd     = "a terminal state is written once and never lost"
 	promiseNothing    = "no started container outlives the end"
@@ -353,6 +357,8 @@ func (m *model) broken(s *system) string {
 		return promiseOneEnd
 	case s.starts > 1:
 		return promiseOnce
+	case s.attached > 1:
+		return promiseAttached
 	case s.starts > 0 && !s.intended:
 		return promiseWritten
 	case final && s.box != boxAbsent && (s.box != boxCreated || s.starts > 0):
@@ -394,7 +400,8 @@ func (m *model) settled(s system) (string, []successor) {
 	// Only these may be preserved: a stranger's container, and an engine that
 	// contradicts the log because it lost a start.
 	lost := s.box == boxCreated && s.starts > 0
-	excused := s.foreign != noForeign || (lost && (m.is(&s, lifecycle.Running) || m.is(&s, lifecycle.Exited)))
+	startedByLog := m.is(&s, lifecycle.Running) || m.is(&s, lifecycle.Attaching) || m.is(&s, lifecycle.Attached) || m.is(&s, lifecycle.Exited)
+	excused := s.foreign != noForeign || (lost && startedByLog)
 	if broken := m.broken(&after); broken != "" {
 		return broken, path
 	}

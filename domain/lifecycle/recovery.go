@@ -123,7 +123,7 @@ func decide(s Situation) Plan {
 		return finalized(s)
 	case Admitted, Creating, Created:
 		return neverStarted(s)
-	case Starting, Running, Exited:
+	case Starting, Running, Attaching, Attached, Exited:
 		return mayHaveRun(s)
 	case Removing, Removed:
 		return ending(s)

@@ -68,15 +68,15 @@ var table = []row{
 	{states{"removed"}, seen{"absent"}, "never_started expected, the Drydock changed", both(started, expected), false, steps{"checkpoint", "finalize"}, "failed", "engine_lost"},
 	{states{"starting"}, seen{"created"}, "the Drydock changed", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
 	// starting, running | running
-	{states{"starting", "running"}, seen{"running"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
-	{states{"starting", "running"}, seen{"running"}, "cancelled by an operator", cancelled, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "cancelled"},
+	{states{"starting", "running", "attaching", "attached"}, seen{"running"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
+	{states{"starting", "running", "attaching", "attached"}, seen{"running"}, "cancelled by an operator", cancelled, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "cancelled"},
 	// starting, running, exited | exited
-	{states{"starting", "running", "exited"}, seen{"exited"}, "", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
-	{states{"starting", "running", "exited"}, seen{"exited"}, "cancelled by an operator", cancelled, false, steps{"remove", "checkpoint", "finalize"}, "cancelled", "cancelled"},
+	{states{"starting", "running", "attaching", "attached", "exited"}, seen{"exited"}, "", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
+	{states{"starting", "running", "attaching", "attached", "exited"}, seen{"exited"}, "cancelled by an operator", cancelled, false, steps{"remove", "checkpoint", "finalize"}, "cancelled", "cancelled"},
 	{states{"exited"}, seen{"exited"}, "a report recorded", reported, false, steps{"remove", "checkpoint", "finalize"}, "succeeded", "exited"},
 	{states{"exited"}, seen{"exited"}, "a report recorded, cancelled too late", both(reported, cancelled), false, steps{"remove", "checkpoint", "finalize"}, "succeeded", "exited"},
 	// starting, running, exited | nothing
-	{states{"starting", "running", "exited"}, seen{"absent"}, "", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
+	{states{"starting", "running", "attaching", "attached", "exited"}, seen{"absent"}, "", nil, false, steps{"remove", "checkpoint", "finalize"}, "failed", "engine_lost"},
 	{states{"exited"}, seen{"absent"}, "a report recorded", reported, false, steps{"remove", "checkpoint", "finalize"}, "succeeded", "exited"},
 	// removing, removed | nothing or exact owned exited
 	{states{"removing"}, seen{"absent", "exited"}, "", started, false, steps{"remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
@@ -105,7 +105,7 @@ var table = []row{
 	{states{"removing"}, seen{"absent"}, "a verdict that nothing ran", both(started, refused), false, steps{"remove", "finalize"}, "failed", "isolation_mismatch"},
 	// Paused by the quota's backstop of an owner that died: exactly ours, so ended
 	// like a running one (the architecture's table preserves it; that would leak).
-	{states{"starting", "running"}, seen{"paused"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
+	{states{"starting", "running", "attaching", "attached"}, seen{"paused"}, "", nil, false, steps{"stop", "remove", "checkpoint", "finalize"}, "cancelled", "owner_lost"},
 	{states{"removing"}, seen{"paused"}, "", started, false, steps{"stop", "remove", "checkpoint", "finalize"}, "failed", "owner_lost"},
 	// finalized | exact owned exists
 	{states{"finalized"}, seen{"created", "exited"}, "", nil, false, steps{"remove"}, "", ""},
@@ -115,13 +115,13 @@ var table = []row{
 	// Any other combination: touch nothing.
 	{states{"admitted"}, seen{"created", "running", "exited"}, "", nil, true, nil, "", ""},
 	{states{"creating", "created"}, seen{"running", "exited"}, "", nil, true, nil, "", ""},
-	{states{"running", "exited"}, seen{"created"}, "", nil, true, nil, "", ""},
+	{states{"running", "attaching", "attached", "exited"}, seen{"created"}, "", nil, true, nil, "", ""},
 	{states{"exited"}, seen{"running"}, "", nil, true, nil, "", ""},
 	{states{"removing"}, seen{"running", "exited"}, "never started", nil, true, nil, "", ""},
 	{states{"removed"}, seen{"running", "paused", "exited"}, "never started", nil, true, nil, "", ""},
 	{states{"admitted", "creating", "created", "exited"}, seen{"paused"}, "", nil, true, nil, "", ""},
 	{
-		states{"admitted", "creating", "created", "starting", "running", "exited", "removing", "removed", "finalized", "", "unknown"},
+		states{"admitted", "creating", "created", "starting", "running", "attaching", "attached", "exited", "removing", "removed", "finalized", "", "unknown"},
 		seen{"foreign", "ambiguous", "other", "unreachable", "", "dead"}, "", nil, true, nil, "", "",
 	},
 	{states{"", "unknown"}, seen{"absent", "created", "running", "exited"}, "", nil, true, nil, "", ""},
@@ -133,7 +133,7 @@ func TestDecideIsTheRecoveryTable(t *testing.T) {
 	for _, r := range table {
 		for _, state := range r.states {
 			for _, observed := range r.seen {
-				s := lifecycle.Situation{State: state, Seen: observed, StartIntended: slices.Contains(states{"starting", "running", "exited"}, state)}
+				s := lifecycle.Situation{State: state, Seen: observed, StartIntended: slices.Contains(states{"starting", "running", "attaching", "attached", "exited"}, state)}
 				if r.with != nil {
 					r.with(&s)
 				}
@@ -147,7 +147,7 @@ func TestDecideIsTheRecoveryTable(t *testing.T) {
 					t.Errorf("%s: no sentence", name)
 				}
 				// Without a report the engine's exit code is evidence, not the answer.
-				evidence := observed == "exited" && slices.Contains(states{"starting", "running", "exited"}, state) && s.Reported == nil
+				evidence := observed == "exited" && slices.Contains(states{"starting", "running", "attaching", "attached", "exited"}, state) && s.Reported == nil
 				if got.EvidenceOnly != evidence {
 					t.Errorf("%s: EvidenceOnly is %v", name, got.EvidenceOnly)
 				}
@@ -257,7 +257,7 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 			fail("a recorded verdict is evidence only")
 		}
 		nothingRan := s.Reported != nil && (s.Reported.Reason == "never_started" || s.Reported.Reason == "isolation_mismatch" || s.Reported.Reason == "start_failed")
-		ran := slices.Contains(states{"starting", "running", "exited"}, s.State) || (s.StartIntended && slices.Contains(states{"removing", "removed"}, s.State))
+		ran := slices.Contains(states{"starting", "running", "attaching", "attached", "exited"}, s.State) || (s.StartIntended && slices.Contains(states{"removing", "removed"}, s.State))
 		if ran && p.Reason == "never_started" && !fromLog && (s.Seen != "created" || !s.DrydockUnchanged) {
 			fail("never started, without proof")
 		}
@@ -284,7 +284,7 @@ func TestInvariantsOfAllPlans(t *testing.T) {
 			fail("the plan ends in " + string(at))
 		}
 	})
-	if n != 9*9*5*16 {
+	if n != 11*9*5*16 {
 		t.Errorf("%d situations", n)
 	}
 }
@@ -323,7 +323,7 @@ func possible(s lifecycle.Situation) bool {
 	switch s.State {
 	case "admitted", "creating", "created":
 		return !s.StartIntended && s.Reported == nil && !s.Checkpointed
-	case "starting", "running":
+	case "starting", "running", "attaching", "attached":
 		return s.StartIntended && s.Reported == nil && !s.Checkpointed
 	case "exited":
 		return s.StartIntended && !s.Checkpointed

@@ -11,13 +11,17 @@ import (
 // State is how far an admission has come.
 type State string
 
-// The states. Finalized is terminal.
+// The states. Finalized is terminal. Attaching and Attached are a running
+// container whose one stdin attachment is intended or made; the ordinary commands
+// never have them.
 const (
 	Admitted  State = "admitted"
 	Creating  State = "creating"
 	Created   State = "created"
 	Starting  State = "starting"
 	Running   State = "running"
+	Attaching State = "attaching"
+	Attached  State = "attached"
 	Exited    State = "exited"
 	Removing  State = "removing"
 	Removed   State = "removed"
@@ -26,7 +30,7 @@ const (
 
 // States returns every state in the order of an undisturbed life.
 func States() []State {
-	return []State{Admitted, Creating, Created, Starting, Running, Exited, Removing, Removed, Finalized}
+	return []State{Admitted, Creating, Created, Starting, Running, Attaching, Attached, Exited, Removing, Removed, Finalized}
 }
 
 // Action is a kind of work on the container that the write-ahead log records.
@@ -89,7 +93,8 @@ type Edge struct {
 	To   State
 }
 
-// Table is the whole state table. Start has one way in: from created, once.
+// Table is the whole state table. Start has one way in: from created, once; and so
+// has the attachment of stdin, from running.
 // Every state before removed may begin a removal, for cancel, failure and
 // recovery all end the same way; only what is proven absent is finalized.
 func Table() []Edge {
@@ -107,10 +112,16 @@ func Table() []Edge {
 		{Starting, ExitDone, Exited},
 		{Starting, RemoveIntent, Removing},
 
-		{Running, StdinIntent, Running},
-		{Running, StdinDone, Running},
+		{Running, StdinIntent, Attaching},
 		{Running, ExitDone, Exited},
 		{Running, RemoveIntent, Removing},
+
+		{Attaching, StdinDone, Attached},
+		{Attaching, ExitDone, Exited},
+		{Attaching, RemoveIntent, Removing},
+
+		{Attached, ExitDone, Exited},
+		{Attached, RemoveIntent, Removing},
 
 		{Exited, RemoveIntent, Removing},
 

@@ -18,7 +18,9 @@ admitted    creating      -           -            -          -                 
 creating    -             created     -            -          -                   -                 -         removing      -           -
 created     -             -           starting     -          -                   -                 -         removing      -           -
 starting    -             -           -            running    -                   -                 exited    removing      -           -
-running     -             -           -            -          running             running           exited    removing      -           -
+running     -             -           -            -          attaching           -                 exited    removing      -           -
+attaching   -             -           -            -          -                   attached          exited    removing      -           -
+attached    -             -           -            -          -                   -                 exited    removing      -           -
 exited      -             -           -            -          -                   -                 -         removing      -           -
 removing    -             -           -            -          -                   -                 -         removing      removed     -
 removed     -             -           -            -          -                   -                 -         removing      -           finalized
@@ -168,8 +170,8 @@ func TestEveryPathToDepth12(t *testing.T) {
 			}
 		}
 		for _, once := range []lifecycle.Event{
-			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone, lifecycle.ExitDone,
-			lifecycle.FinalizeDone,
+			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone,
+			lifecycle.StdinIntent, lifecycle.StdinDone, lifecycle.ExitDone, lifecycle.FinalizeDone,
 		} {
 			if count[once] > 1 {
 				t.Fatalf("%v: %s twice", path, once)
@@ -243,6 +245,16 @@ func TestReplayStopsAtTheFirstImpossibleEvent(t *testing.T) {
 		{"a start after the exit", []lifecycle.Event{
 			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone, lifecycle.ExitDone, lifecycle.StartIntent,
 		}, "exited", false},
+		{"a second attachment of stdin", []lifecycle.Event{
+			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone, lifecycle.StdinIntent, lifecycle.StdinDone,
+			lifecycle.StdinIntent,
+		}, "attached", false},
+		{"a second intent to attach stdin", []lifecycle.Event{
+			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone, lifecycle.StdinIntent, lifecycle.StdinIntent,
+		}, "attaching", false},
+		{"stdin attached without an intent", []lifecycle.Event{
+			lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone, lifecycle.StdinDone,
+		}, "running", false},
 		{"done before its intent", []lifecycle.Event{lifecycle.CreateDone}, "admitted", false},
 		{"after the end", []lifecycle.Event{lifecycle.FinalizeDone, lifecycle.CreateIntent}, "finalized", false},
 	} {

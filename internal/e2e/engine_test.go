@@ -16,13 +16,13 @@ import (
 
 // The tests ask the engine over its socket, without any code of the product.
 
-// ask sends one GET and decodes the answer.
-func ask(path string, v any) error {
+// ask sends one GET to the engine at a socket and decodes the answer.
+func ask(socket, path string, v any) error {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, "unix", lab.socket)
+			return d.DialContext(ctx, "unix", socket)
 		},
 	}}
 	resp, err := client.Get("http://engine" + path)
@@ -38,7 +38,7 @@ func ask(path string, v any) error {
 
 func engineHas(digest string) error {
 	var image struct{ ID string }
-	if err := ask("/images/"+digest+"/json", &image); err != nil {
+	if err := ask(lab.socket, "/images/"+digest+"/json", &image); err != nil {
 		return fmt.Errorf("no image %s: %w", digest, err)
 	}
 	return nil
@@ -60,9 +60,9 @@ var installationID = regexp.MustCompile(`inst_[0-9A-HJKMNP-TV-Z]{26}`)
 // containersBelow lists the containers that belong to a home below dir: by the
 // installation that its ledger carries, or by what they mount. Two marks, so
 // that a container that lacks one of them is found all the same.
-func containersBelow(dir string) ([]container, error) {
+func containersBelow(socket, dir string) ([]container, error) {
 	var all, ours []container
-	if err := ask("/containers/json?all=1", &all); err != nil {
+	if err := ask(socket, "/containers/json?all=1", &all); err != nil {
 		return nil, err
 	}
 	installations := map[string]bool{}
@@ -96,7 +96,7 @@ func containersBelow(dir string) ([]container, error) {
 // MustHaveNoContainer fails when the engine has a container of the home.
 func (h *home) MustHaveNoContainer(t testing.TB) {
 	t.Helper()
-	found, err := containersBelow(h.dir)
+	found, err := containersBelow(h.socket, h.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (h *home) MustHaveNoContainer(t testing.TB) {
 // MustHaveOneContainer returns the only container of the home.
 func (h *home) MustHaveOneContainer(t testing.TB) container {
 	t.Helper()
-	found, err := containersBelow(h.dir)
+	found, err := containersBelow(h.socket, h.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,10 @@ func run(m *testing.M) (code int) {
 		}
 	}()
 	code = m.Run()
+	if err := private.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: the private engine:", err)
+		code = max(code, 1)
+	}
 	for _, l := range leftovers() {
 		fmt.Fprintln(os.Stderr, "e2e: left behind:", l)
 		code = max(code, 1)
@@ -94,7 +98,7 @@ func binary() error {
 // ledgers, mounts and processes below their homes.
 func leftovers() []string {
 	var left []string
-	found, err := containersBelow(lab.dir)
+	found, err := containersBelow(lab.socket, lab.dir)
 	if err != nil {
 		left = append(left, "unknown: "+err.Error())
 	}

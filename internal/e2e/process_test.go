@@ -25,6 +25,8 @@ const canary = "e2e-canary-4f1c"
 type home struct {
 	dir, state string
 	env        []string
+	// socket is its engine's, as the tests ask it.
+	socket string
 	// sys is who the product's processes are, the tests' own user when nil; umask
 	// is theirs, the tests' own when empty.
 	sys   *syscall.SysProcAttr
@@ -37,9 +39,15 @@ var homes atomic.Int64
 // MustHome makes an empty installation.
 func MustHome(t testing.TB) *home {
 	t.Helper()
+	return mustHomeOn(t, lab.socket, lab.digest)
+}
+
+// mustHomeOn makes one on an engine with an image.
+func mustHomeOn(t testing.TB, socket, digest string) *home {
+	t.Helper()
 	dir := filepath.Join(lab.dir, fmt.Sprintf("home-%d", homes.Add(1)))
 	remove := mustDisk(t, dir)
-	h := &home{dir: dir, state: filepath.Join(dir, "state")}
+	h := &home{dir: dir, state: filepath.Join(dir, "state"), socket: socket}
 	t.Cleanup(func() {
 		if h.MustHaveNoContainer(t); t.Failed() {
 			// A test that failed in the middle leaves nothing to others.
@@ -51,8 +59,8 @@ func MustHome(t testing.TB) *home {
 		"PATH=" + filepath.Dir(lab.binary) + ":" + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(dir, "nobody"),
 		"CYBERAGENT_HOME=" + h.state,
-		"CYBERAGENT_DOCKER_SOCKET=" + lab.socket,
-		"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=" + lab.digest,
+		"CYBERAGENT_DOCKER_SOCKET=" + socket,
+		"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=" + digest,
 		"E2E_SECRET=" + canary, "AWS_SECRET_ACCESS_KEY=" + canary, "SSH_AUTH_SOCK=/tmp/" + canary,
 		"LD_PRELOAD_CANARY=" + canary, "GIT_AUTHOR_NAME=" + canary, "PYTHONPATH=/" + canary,
 	}

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The engine's parts die by KILL at each stage of a container's life. Whatever
+// the owner answers, the command started once at the most, recovery brings it to
+// one true end when the engine is there again, and nothing is left.
+func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
+	t.Parallel()
+	const never, cancelled, lost, failed, succeeded = "failed/never_started", "cancelled/never_started", "failed/engine_lost", "failed/start_failed", "succeeded/exited"
+	e := mustPrivate(t)
+	h := mustHomeOn(t, e.socket, e.digest)
+	f := h.MustFlow(t, h.MustSource(t, map[string]string{"file": "x\n"}))
+	killShims := func(pause time.Duration) func() {
+		return func() {
+			for deadline := time.Now().Add(10 * time.Second); len(e.shims()) == 0 && time.Now().Before(deadline); {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(pause)
+			for _, pid := range e.shims() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	killDaemon := func(pause time.Duration) func() {
+		return func() {
+			time.Sleep(pause)
+			if pid, err := e.daemon(); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		// upon is what the engine did with the container just before.
+		upon   string
+		kill   func()
+		stay   time.Duration
+		starts []int
+		ends   []string
+	}{
+		{"dockerd before the start arrives", "create", killDaemon(0), 0, []int{0}, []string{never, cancelled, failed, lost}},
+		{"dockerd at the start", "attach", killDaemon(20 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd in the middle of the start", "attach", killDaemon(120 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd while the command runs", "start", killDaemon(500 * time.Millisecond), time.Minute, []int{1}, []string{lost}},
+		{"dockerd when the command has ended", "die", killDaemon(0), 0, []int{1}, []string{succeeded, lost}},
+		{"dockerd at the removal", "die", killDaemon(30 * time.Millisecond), 0, []int{1}, []string{succeeded, lost}},
+		{"the shim at the start", "attach", killShims(0), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"the shim in the middle of the start", "attach", killShims(60 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"the shim while the command runs", "start", killShims(500 * time.Millisecond), time.Minute, []int{1}, []string{lost}},
+		{"the shim at the removal", "die", killShims(0), 0, []int{1}, []string{succeeded, lost}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := f.starts(t)
+			a := f.MustApprove(t, stay(c.stay))
+			args := f.execute(a)
+			dead := e.upon(t, c.upon, c.kill)
+			p := f.start(t, args...)
+			<-dead
+			must(t, e.up())
+			first := p.Wait(t)
+			t.Logf("the owner ended with %d: %s", first.code, first.stderr)
+			f.mustSettle(t, args, f.starts(t)-before, c.starts, c.ends)
+			if len(first.stderr) > 0 {
+				// Either it saw the end itself, or it says what is left to do.
+				checkRefusal(t, first, refusal{"cleanup_pending", 8, ""})
+			}
+			eventually(t, "no shim is left", func() bool { return len(e.shims()) == 0 })
+		})
+	}
+}
+
+// mustSettle recovers everything and holds the newest execution against what may
+// be; its call is repeated, which starts nothing.
+func (f *flow) mustSettle(t *testing.T, args []string, starts int, allowed []int, ends []string) {
+	t.Helper()
+	v := MustAnswer[recoveryView](t, f.call(t, "run", "standard-code", "recover", "--all"), 0)
+	if v.Open != 0 {
+		t.Errorf("recovered: %+v", v)
+	}
+	f.MustHaveNoContainer(t)
+	x := f.MustExecutions(t)[0]
+	if x.State != "finalized" || x.Result == nil || x.starts() > 1 {
+		t.Fatalf("not ended: %+v", x)
+	}
+	t.Logf("%s, %d starts, %v", x.Result.ended(), starts, x.Result.Details)
+	if !slices.Contains(ends, x.Result.ended()) {
+		t.Errorf("it ended %s, right is %v", x.Result.ended(), ends)
+	}
+	if !slices.Contains(allowed, starts) {
+		t.Errorf("the command started %d times, right is %v", starts, allowed)
+	}
+	// Where nobody can tell whether it ran, there is a Checkpoint as well.
+	if x.Result.Checkpoint.AfterID == x.Result.Checkpoint.BeforeID && starts > 0 {
+		t.Errorf("what %d starts changed is in no Checkpoint", starts)
+	}
+	f.MustFollow(t, *x.Result)
+	before := f.starts(t)
+	again := MustDecode[resultView](t, f.start(t, args...).Wait(t).stdout)
+	if !again.Replayed || again.ended() != x.Result.ended() || again.ExecutionID != x.ID || f.starts(t) != before {
+		t.Errorf("repeated: %+v", again)
+	}
+}
