@@ -6,7 +6,6 @@ package config
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -89,11 +88,11 @@ func Load(in Input) (Config, error) {
 		}
 		c.Origins[k.name] = FromDefault
 	}
-	data, err := os.ReadFile(c.File)
+	data, err := readFile(c.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return c, fault.Wrap(fault.ConfigInvalid, err, "cannot read %s", c.File).Hint("make the file readable, remove it, or set CYBERAGENT_HOME to a directory of your own")
+		return c, err
 	default:
 		if err := c.applyFile(data); err != nil {
 			return c, err

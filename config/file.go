@@ -3,6 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +17,43 @@ import (
 
 	"cyberagent/domain/fault"
 )
+
+// mostBytes is far beyond what the keys can need.
+const mostBytes = 1 << 20
+
+// readFile reads the configuration: a regular file of bounded size that nobody but
+// its owner can write, for it says which engine runs commands. A missing file is
+// fs.ErrNotExist.
+func readFile(path string) ([]byte, error) {
+	refuse := func(err error, what string) error {
+		return fault.Wrap(fault.ConfigInvalid, err, "%s %s", path, what).
+			Hint("correct the file, remove it, or set CYBERAGENT_HOME to a directory of your own")
+	}
+	// A FIFO or a device is never opened.
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, refuse(err, "cannot be read")
+	case !info.Mode().IsRegular():
+		return nil, refuse(nil, "is not a regular file")
+	case info.Size() > mostBytes:
+		return nil, refuse(nil, fmt.Sprintf("has more than %d bytes", mostBytes))
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0:
+		return nil, refuse(nil, fmt.Sprintf("can be written by every user (mode %04o)", info.Mode().Perm()))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, refuse(err, "cannot be read")
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	if err != nil {
+		return nil, refuse(err, "cannot be read")
+	}
+	return data, nil
+}
 
 // applyFile reads the YAML file strictly: known keys only, each once, scalars
 // where scalars belong. Errors name file, line, key and the nearest valid key.

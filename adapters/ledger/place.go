@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 
 	"cyberagent/domain/fault"
@@ -57,7 +59,7 @@ func makeFile(path string) error {
 	case err != nil:
 		return unusable(path, err, "cannot be examined")
 	case info.Mode().IsRegular():
-		return nil // never opened here, see making
+		return trusted(path, info) // never opened here, see making
 	default:
 		return unusable(path, nil, "is not a regular file")
 	}
@@ -79,8 +81,36 @@ func makeAgain(path string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return unusable(path, err, "is not a regular file")
 	}
+	return trusted(path, info)
+}
+
+// trusted refuses a ledger that another user could have written: who can write it
+// can forge approvals. The same holds for its directory, in which a file can be
+// put in another's place.
+func trusted(path string, file fs.FileInfo) error {
+	dir := filepath.Dir(path)
+	parent, err := os.Stat(dir)
+	if err != nil {
+		return unusable(dir, err, "cannot be examined")
+	}
+	refuse := func(what, hint string) error {
+		return fault.New(fault.LedgerUnusable, "%s: who can write it can forge approvals", what).At("ledger").Hint("%s", hint)
+	}
+	switch {
+	case foreign(file):
+		return refuse(path+" belongs to another user", "run as the user who owns it")
+	case writable(file):
+		return refuse(fmt.Sprintf("%s can be written by other users (mode %04o)", path, file.Mode().Perm()),
+			"see that nobody changed it, then: chmod 600 "+path)
+	case writable(parent) && parent.Mode()&fs.ModeSticky == 0:
+		return refuse(fmt.Sprintf("%s can be written by other users (mode %04o)", dir, parent.Mode().Perm()),
+			"see that nobody changed anything there, then: chmod go-w "+dir)
+	}
 	return nil
 }
+
+// writable says that the mode lets others write, where modes mean that.
+func writable(i fs.FileInfo) bool { return runtime.GOOS != "windows" && i.Mode().Perm()&0o022 != 0 }
 
 func unusable(path string, err error, what string) error {
 	return fault.Wrap(fault.LedgerUnusable, err, "%s %s", path, what).At("ledger").

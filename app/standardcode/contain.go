@@ -14,14 +14,17 @@ import (
 )
 
 // run is the execution path: contain the command, decide how it ended, remove
-// its container, record its files, record its end.
-func (a *attempt) run(ctx context.Context) (Result, error) {
-	beatCtx, stopBeat := context.WithCancel(context.WithoutCancel(ctx))
+// its container, record its files, record its end. From here on the caller's
+// cancellation is a wish to end the command, and ends no call of ours: one that it
+// cut off would leave a container without an owner.
+func (a *attempt) run(caller context.Context) (Result, error) {
+	ctx, interrupted := context.WithoutCancel(caller), caller.Done()
+	beatCtx, stopBeat := context.WithCancel(ctx)
 	defer stopBeat()
 	lost := make(chan struct{})
 	go a.beat(beatCtx, lost)
 
-	e, err := a.contain(ctx, lost)
+	e, err := a.contain(ctx, interrupted, lost)
 	if err != nil {
 		return Result{}, err
 	}
@@ -33,9 +36,9 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 // ended or everything was tried. The evidence says what happened; an error means
 // that this process must not go on (lease_lost), or must not touch what it found
 // (recovery_required).
-func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evidence, error) {
+func (a *attempt) contain(ctx context.Context, interrupted, lost <-chan struct{}) (result.Evidence, error) {
 	a.say("creating the container")
-	measured := a.baseline(context.WithoutCancel(ctx))
+	measured := a.baseline(ctx)
 	if e, err := a.create(ctx); err != nil || e != nil {
 		return deref(e), err
 	}
@@ -49,19 +52,19 @@ func (a *attempt) contain(ctx context.Context, lost <-chan struct{}) (result.Evi
 	defer func() { _ = out.Close() }()
 
 	// The wait is registered before the start (pitfall A3).
-	waitCtx, stopWait := context.WithCancel(context.WithoutCancel(ctx))
+	waitCtx, stopWait := context.WithCancel(ctx)
 	defer stopWait()
 	w := a.watch(waitCtx, out)
 
 	if a.base = <-measured; a.base.err != nil {
 		return a.notStarted(result.NeverStarted, "baseline", a.base.err), nil
 	}
-	if e, err := a.start(ctx); err != nil || e != nil {
+	if e, err := a.start(ctx, interrupted); err != nil || e != nil {
 		a.halt(ctx, err)
 		return deref(e), err
 	}
 	a.say("running")
-	return a.supervise(ctx, w, lost)
+	return a.supervise(ctx, w, interrupted, lost)
 }
 
 // deref makes an absent decision an empty one.
@@ -176,7 +179,7 @@ func (a *attempt) verify(ctx context.Context) *result.Evidence {
 
 // start sends the one start request, unless the authority is gone or the files
 // changed. A non-nil evidence ends the attempt.
-func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
+func (a *attempt) start(ctx context.Context, interrupted <-chan struct{}) (*result.Evidence, error) {
 	if e := a.verify(ctx); e != nil {
 		return e, nil
 	}
@@ -184,8 +187,11 @@ func (a *attempt) start(ctx context.Context) (*result.Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stop == "" && ctx.Err() != nil {
+	select {
+	case <-interrupted:
+		a.recordInterrupt(ctx)
 		stop = result.CancelledReason
+	default:
 	}
 	if stop != "" {
 		return &result.Evidence{NotStarted: result.NeverStarted, HostStop: stop}, nil

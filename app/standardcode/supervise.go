@@ -72,8 +72,8 @@ func (a *attempt) pump(r io.Reader) error {
 
 // supervise watches the running container: its end, the authority, the lease,
 // the quota's backstop and the outer deadline.
-func (a *attempt) supervise(ctx context.Context, w *watching, lost <-chan struct{}) (result.Evidence, error) {
-	guardCtx, stopGuard := context.WithCancel(context.WithoutCancel(ctx))
+func (a *attempt) supervise(ctx context.Context, w *watching, interrupted, lost <-chan struct{}) (result.Evidence, error) {
+	guardCtx, stopGuard := context.WithCancel(ctx)
 	defer stopGuard()
 	breach := a.guard(guardCtx)
 	deadline := time.NewTimer(outerDeadline(a.command))
@@ -87,7 +87,7 @@ func (a *attempt) supervise(ctx context.Context, w *watching, lost <-chan struct
 		case <-lost:
 			_ = w.close()
 			return result.Evidence{}, leaseLost(a.adm.ID)
-		case <-ctx.Done():
+		case <-interrupted:
 			a.recordInterrupt(ctx)
 			return a.end(ctx, w, result.CancelledReason, true)
 		case reason := <-breach:
@@ -96,7 +96,7 @@ func (a *attempt) supervise(ctx context.Context, w *watching, lost <-chan struct
 			return a.end(ctx, w, result.Timeout, true)
 		case <-tick.C:
 			stop, err := a.authority(ctx)
-			if err != nil && ctx.Err() == nil {
+			if err != nil {
 				a.details["authority"] = err.Error()
 				return a.end(ctx, w, result.AuthorityDrift, true)
 			}

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"cyberagent/domain/fault"
 )
@@ -37,6 +40,7 @@ func (s *session) answer(v any, text func(w io.Writer)) error {
 		if err := enc.Encode(v); err != nil {
 			return fault.Wrap(fault.Internal, err, "unencodable answer")
 		}
+		buf = *bytes.NewBuffer(visible(buf.Bytes()))
 	} else {
 		text(&buf)
 	}
@@ -66,7 +70,7 @@ func (s *session) fail(err error) int {
 			v.Details = map[string]string{}
 		}
 		b, _ := json.Marshal(v)
-		_, _ = fmt.Fprintln(s.err, string(b))
+		_, _ = fmt.Fprintln(s.err, string(visible(b)))
 		return exitOf(e)
 	}
 	_, _ = fmt.Fprintf(s.err, "cyberagent: %s\n", printable(e.Error()))
@@ -78,6 +82,25 @@ func (s *session) fail(err error) int {
 		_, _ = fmt.Fprintf(s.err, "  what to do: %s\n", e.Remedy)
 	}
 	return exitOf(e)
+}
+
+// visible writes what a terminal would obey or not show (C1 controls, bidirectional
+// and other format characters, separators) as JSON's own escapes: the same value,
+// harmless to look at. Outside of strings JSON has none of them.
+func visible(document []byte) []byte {
+	out := make([]byte, 0, len(document))
+	for len(document) > 0 {
+		r, n := utf8.DecodeRune(document)
+		if r == '\n' || r < utf8.RuneSelf && r != 0x7f || unicode.IsPrint(r) {
+			out = append(out, document[:n]...)
+		} else {
+			for _, u := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, u)
+			}
+		}
+		document = document[n:]
+	}
+	return out
 }
 
 // printable keeps an error's text on its line and harmless on a terminal.

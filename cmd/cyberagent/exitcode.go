@@ -30,6 +30,8 @@ func exitOf(e *fault.Error) int {
 		return exitConflict
 	case fault.ClassRecovery:
 		return exitRecovery
+	case fault.ClassCancelled:
+		return exitCancelled
 	default:
 		return exitInternal
 	}

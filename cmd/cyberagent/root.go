@@ -47,9 +47,19 @@ func invoke(ctx context.Context, args []string, p process) (code int) {
 		}
 	}()
 	if err := newRoot(s).Run(ctx, args); err != nil {
-		return s.fail(usage(err))
+		return s.fail(interrupted(ctx, usage(err)))
 	}
 	return s.code
+}
+
+// interrupted gives every verb that a signal cut off the same answer, whatever
+// call it was in. What is left to recover keeps its own.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil || fault.CodeOf(err).Class() == fault.ClassRecovery {
+		return err
+	}
+	return fault.Wrap(fault.Cancelled, err, "interrupted by a signal").
+		Hint("repeat the call; with the same operation key nothing is done twice")
 }
 
 // debugLog prints a stack only when a person asked for it.

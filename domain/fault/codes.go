@@ -20,6 +20,7 @@ const (
 	ClassBlocked
 	ClassConflict
 	ClassRecovery
+	ClassCancelled
 )
 
 // The codes. Readiness' reason codes (contract section 4) are codes too, for
@@ -89,6 +90,7 @@ const (
 	DiskFull           Code = "disk_full"
 	IntegrityLost      Code = "integrity_lost"
 	Headroom           Code = "headroom"
+	Cancelled          Code = "cancelled"
 )
 
 // classes is the whole vocabulary with its classes. A test proves that every
@@ -121,6 +123,8 @@ var classes = map[Code]Class{
 
 	InProgress: ClassRecovery, LeaseLost: ClassRecovery, CleanupPending: ClassRecovery,
 	RecoveryRequired: ClassRecovery, IntegrityLost: ClassRecovery,
+
+	Cancelled: ClassCancelled,
 }
 
 // Codes returns every code, sorted.

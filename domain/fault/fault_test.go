@@ -84,6 +84,8 @@ var vocabulary = map[string]fault.Class{
 	"cleanup_pending":   fault.ClassRecovery,
 	"recovery_required": fault.ClassRecovery,
 	"integrity_lost":    fault.ClassRecovery,
+
+	"cancelled": fault.ClassCancelled,
 }
 
 func TestVocabularyIsStable(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestCancel_AnotherProcessEndsARunningCommand(t *testing.T) {
@@ -73,6 +74,44 @@ func TestCancel_ASignalToTheExecutingProcessIsACancellation(t *testing.T) {
 			f.MustRunOrdinarily(t)
 		})
 	}
+}
+
+// A signal may come at any moment of an execution: before the admission, while the
+// container is made or started, or later. The process ends as cancelled, and with
+// it everything that it made.
+func TestCancel_ASignalAtAnyMomentLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
+	before, after := 0, 0
+	for i, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM, syscall.SIGINT} {
+		a := f.MustApprove(t, python("abuse.py", "wait").within(600))
+		p := f.start(t, f.execute(a)...)
+		time.Sleep(time.Duration(i*i) * 15 * time.Millisecond) // 0 to 1.2 s
+		p.Signal(t, sig)
+		x := p.Wait(t)
+		h.MustHaveNoContainer(t)
+		switch {
+		case x.code == -1 && len(x.stdout)+len(x.stderr) == 0:
+			before++ // it was too young to hear a signal
+		case x.code == 7 && len(x.stdout) == 0:
+			if e := MustDecode[errorView](t, x.stderr); e.Code != "cancelled" || e.Remediation == "" {
+				t.Errorf("after %s: %+v", sig, e)
+			}
+			before++
+		case x.code == 7:
+			r := MustDecode[resultView](t, x.stdout)
+			if r.Status != "cancelled" {
+				t.Errorf("after %s: %s", sig, r.ended())
+			}
+			f.MustFollow(t, r)
+			after++
+		default:
+			t.Errorf("after %s: exit status %d\n%s%s", sig, x.code, x.stdout, x.stderr)
+		}
+	}
+	t.Logf("%d before the admission, %d after", before, after)
+	f.MustRunOrdinarily(t)
 }
 
 func TestCancel_NamesOneExactCommand(t *testing.T) {
