@@ -37,6 +37,8 @@ var examples = map[string]string{
 	"fixture build":               `cyberagent fixture build`,
 	"fixture inspect":             `cyberagent fixture inspect`,
 	"selftest crash":              `cyberagent selftest crash --repeat 2`,
+	"selftest soak":               `cyberagent selftest soak --kills 50`,
+	"selftest report":             "cyberagent --output json selftest crash > crash.json\n  cyberagent --output json selftest soak > soak.json\n  cyberagent selftest report crash.json soak.json > selftest.md",
 	"config show":                 `cyberagent config show`,
 	"config path":                 `cyberagent config path`,
 	"doctor":                      `cyberagent doctor`,

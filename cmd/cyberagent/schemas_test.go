@@ -55,6 +55,7 @@ var answers = map[string]any{
 	"fixture.v1":                      fixtureView{},
 	"fixture-inspection.v1":           inspectionView{},
 	selftest.Protocol:                 selftest.Report{},
+	selftest.SoakProtocol:             selftest.SoakReport{},
 	"selftest-edges.v1":               edgeList{},
 }
 

@@ -70,9 +70,6 @@ func selftestSoak(s *session) *cli.Command {
 		Description: `It works in a temporary home of its own, as ` + "`selftest crash`" + ` does. The seed chooses
 which process dies when, but not what else this machine does meanwhile.
 
-Example:
-  cyberagent selftest soak --kills 50
-
 EXIT STATUS
   0 everything held   1 something did not, or it was interrupted or too slow
   2 usage   3 the engine or the image is not ready`,
@@ -106,12 +103,7 @@ func selftestReport(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "write the JSON answers of selftests as one document", HideHelpCommand: true,
 		ArgsUsage: "FILE...",
-		Description: `Example:
-  cyberagent --output json selftest crash > crash.json
-  cyberagent --output json selftest soak > soak.json
-  cyberagent selftest report crash.json soak.json > selftest.md
-
-EXIT STATUS
+		Description: `EXIT STATUS
   0 written, whatever the verdicts   2 usage`,
 		Action: func(_ context.Context, c *cli.Command) error {
 			s.begin(false)

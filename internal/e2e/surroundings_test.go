@@ -55,6 +55,8 @@ func (f *flow) verbs(a approved) map[string]verb {
 		"fixture build":             {engine: true},
 		"fixture inspect":           {engine: true},
 		"selftest crash":            {args: []string{"--repeat", "1", "--edge", "start:intent"}, engine: true},
+		"selftest soak":             {args: []string{"--kills", "1"}, engine: true},
+		"selftest report":           {args: []string{"nothing.json"}},
 		"config show":               {},
 		"config path":               {},
 		"doctor":                    {},
@@ -63,7 +65,7 @@ func (f *flow) verbs(a approved) map[string]verb {
 }
 
 // unconfigured are verbs that read no configuration.
-var unconfigured = []string{"version"}
+var unconfigured = []string{"version", "selftest report"}
 
 // offered asks for the completions of a verb group, as a shell does.
 func (h *home) offered(t *testing.T, path ...string) (verbs []string) {
