@@ -110,13 +110,6 @@ func (e *privateEngine) daemon() (int, error) {
 	return 0, errors.New("dockerd does not run")
 }
 
-func (e *privateEngine) signal(t *testing.T, sig syscall.Signal) {
-	t.Helper()
-	pid, err := e.daemon()
-	must(t, err)
-	must(t, syscall.Kill(pid, sig))
-}
-
 // shims are the processes that hold this engine's containers.
 func (e *privateEngine) shims() (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
@@ -159,10 +152,10 @@ func (e *privateEngine) upon(t *testing.T, action string, do func()) (done <-cha
 	t.Helper()
 	resp, err := e.client().Get(`http://engine/events?filters={"type":["container"]}`)
 	must(t, err)
+	t.Cleanup(func() { _ = resp.Body.Close() })
 	c := make(chan struct{})
 	go func() {
 		defer close(c)
-		defer resp.Body.Close()
 		for dec := json.NewDecoder(resp.Body); ; {
 			var x struct{ Action string }
 			if dec.Decode(&x) != nil {
@@ -174,7 +167,6 @@ func (e *privateEngine) upon(t *testing.T, action string, do func()) (done <-cha
 			}
 		}
 	}()
-	t.Cleanup(func() { _ = resp.Body.Close() })
 	return c
 }
 
@@ -215,7 +207,7 @@ func smallImage() ([]byte, string, error) {
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer)}},
 	})
-	manifest := fmt.Sprintf(`[{"Config":"config.json","RepoTags":["cyberagent-e2e:small"],"Layers":["layer.tar"]}]`)
+	const manifest = `[{"Config":"config.json","RepoTags":["cyberagent-e2e:small"],"Layers":["layer.tar"]}]`
 	archive := tarball(func(w *tar.Writer) error {
 		return errors.Join(entry(w, "config.json", config, 0o644), entry(w, "layer.tar", layer, 0o644), entry(w, "manifest.json", []byte(manifest), 0o644))
 	}, &err)
@@ -237,7 +229,7 @@ func entry(w *tar.Writer, name string, content []byte, mode int64) error {
 	return err
 }
 
-// mustStay lets the tool stay for a time, with a timeout of its own.
+// stay lets the tool stay for a time.
 func stay(d time.Duration) command { return python(strconv.FormatInt(d.Milliseconds(), 10)) }
 
 // starts is how often the tool was started, by its own evidence.
