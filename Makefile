@@ -25,10 +25,9 @@ demo: build ## bring up what is missing and run the main job on all four toolcha
 	@$(WITH_ENGINE) testdata/demo/demo.sh
 
 selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
-	@mkdir -p dist
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > dist/selftest-crash.json || { bin/cyberagent selftest report dist/selftest-crash.json; exit 1; }
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > dist/selftest-soak.json || { bin/cyberagent selftest report dist/selftest-soak.json; exit 1; }
-	@bin/cyberagent selftest report dist/selftest-*.json > docs/selftest.md
+	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > bin/selftest-crash.json || { bin/cyberagent selftest report bin/selftest-crash.json; exit 1; }
+	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > bin/selftest-soak.json || { bin/cyberagent selftest report bin/selftest-soak.json; exit 1; }
+	@bin/cyberagent selftest report bin/selftest-*.json > docs/selftest.md
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...

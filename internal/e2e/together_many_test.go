@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// Twelve processes at once on one ledger, three times: four execute, four prepare,
+// Twelve processes at once on one ledger, twice: four execute, four prepare,
 // four ask for the status. Each gets its answer; nobody hears that the ledger is
 // busy. It takes every slot, and so it runs alone.
 func TestTogether_TwelveProcessesSeeNoBusyLedger(t *testing.T) {
 	h := MustHome(t)
-	const each, rounds = 4, 3
+	const each, rounds = 4, 2
 	sources := []string{h.MustScripts(t, "abuse.py"), h.MustScripts(t, "abuse.py")}
 	var working, preparing []*flow
 	for range each {
