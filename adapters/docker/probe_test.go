@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"reflect"
 	"testing"
 
 	"cyberagent/domain/admission"
@@ -71,9 +72,9 @@ func TestEngine_Probe(t *testing.T) {
 			Engine: isolation.Docker, Reachability: admission.Reachable, Version: "20.10", APIVersion: "1.41", APISupported: true,
 			OSType: "linux", Architecture: "amd64", HostArch: facts.HostArch, OperatingName: "Debian", Desktop: facts.Desktop,
 			Seccomp: true, SwapLimit: true, PidsLimit: true, MemoryLimit: true, CPUs: 2, MemoryBytes: 4 << 30,
-			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc",
+			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc", Components: map[string]string{},
 		}
-		if facts != want || facts.Desktop != (hostKernel() == "") {
+		if !reflect.DeepEqual(facts, want) || facts.Desktop != (hostKernel() == "") {
 			t.Errorf("%+v", facts)
 		}
 	})
