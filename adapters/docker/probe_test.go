@@ -4,8 +4,8 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"runtime"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"cyberagent/domain/admission"
