@@ -82,10 +82,11 @@ func binary() error {
 		if err != nil {
 			return err
 		}
-		if _, err := os.Stat(given); err != nil {
+		// A copy: an ordinary user's tests may not reach the place of the original.
+		if err := tool("cp", "--", given, lab.binary); err != nil {
 			return fmt.Errorf("CYBERAGENT_TEST_BINARY: %w", err)
 		}
-		return os.Symlink(given, lab.binary)
+		return nil
 	}
 	out, err := exec.Command("go", "build", "-o", lab.binary, "cyberagent/cmd/cyberagent").CombinedOutput()
 	if err != nil {
