@@ -1,0 +1,85 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cyberagent/adapters/conformance"
+	"cyberagent/adapters/docker"
+	"cyberagent/adapters/docker/dockertest"
+)
+
+// engines are the rows of the matrix: adding an engine is adding one.
+func engines() []conformance.Factory {
+	return []conformance.Factory{
+		dockerEngine("Docker Engine", os.Getenv("CYBERAGENT_DOCKER_SOCKET")),
+	}
+}
+
+func TestMain(m *testing.M) {
+	conformance.Child(engines()...)
+	os.Exit(m.Run())
+}
+
+func TestEveryEngineKeepsTheContract(t *testing.T) {
+	for _, f := range engines() {
+		t.Run(f.Name, func(t *testing.T) { conformance.Run(t, f) })
+	}
+}
+
+func dockerEngine(name, socket string) conformance.Factory {
+	open := func(at string) (conformance.Engine, error) {
+		if at == "" {
+			return nil, errors.New("CYBERAGENT_DOCKER_SOCKET is not set; make conformance sets it")
+		}
+		return docker.New(docker.Config{Socket: at})
+	}
+	return conformance.Factory{
+		Name: name, Form: conformance.FormDocker,
+		Open: func() (conformance.Engine, error) { return open(socket) },
+		Between: func(t conformance.Tamper) (conformance.Engine, io.Closer, error) {
+			p, err := dockertest.NewProxy(socket, dockertest.Tamper{
+				Forge: t.Forge, Warn: t.Warn, LoseStart: t.LoseStart, LoseCreate: t.LoseCreate, Started: t.Started,
+				Create: edit(t.Create),
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			e, err := open(p.Socket)
+			return e, p, err
+		},
+		Private: func(ctx context.Context) (conformance.Private, error) {
+			script, err := filepath.Abs("../../testdata/engines/docker.sh")
+			if err != nil {
+				return conformance.Private{}, err
+			}
+			p, err := dockertest.NewPrivate(ctx, script)
+			if err != nil {
+				return conformance.Private{}, err
+			}
+			again := func(do func(context.Context) error) func() error {
+				return func() error {
+					ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+					defer cancel()
+					return do(ctx)
+				}
+			}
+			return conformance.Private{
+				Open: func() (conformance.Engine, error) { return open(p.Socket) },
+				Kill: p.Kill, Stop: p.Stop, Start: again(p.Start), Close: again(p.Close),
+			}, nil
+		},
+	}
+}
+
+func edit(change func(conformance.Object)) func(map[string]any) {
+	if change == nil {
+		return nil
+	}
+	return func(o map[string]any) { change(o) }
+}
