@@ -1,5 +1,9 @@
 //go:build linux
 
+// What is counted is what was inherited: the runtime must open nothing by itself.
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command probe stands at a tool's place in the suite's image. Its first argument
 // says what to do. It is static and needs nothing of its surroundings.
 package main
