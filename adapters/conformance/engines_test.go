@@ -12,6 +12,7 @@ import (
 	"cyberagent/adapters/conformance"
 	"cyberagent/adapters/docker"
 	"cyberagent/adapters/docker/dockertest"
+	"cyberagent/ports"
 )
 
 // engines are the rows of the matrix: adding an engine is adding one.
@@ -52,6 +53,9 @@ func dockerEngine(name, socket string) conformance.Factory {
 			}
 			e, err := open(p.Socket)
 			return e, p, err
+		},
+		Destroy: func(ctx context.Context, c ports.ContainerID) error {
+			return dockertest.Destroy(ctx, socket, string(c))
 		},
 		Private: func(ctx context.Context) (conformance.Private, error) {
 			script, err := filepath.Abs("../../testdata/engines/docker.sh")

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/limits"
@@ -121,7 +122,11 @@ func (j *job) clear() {
 	found, err := j.c.keeper.Find(ctx, j.owner.Admission)
 	j.c.must(err)
 	for _, k := range found {
-		j.c.must(j.c.keeper.Remove(ctx, k.ID, ownerOf(k)))
+		err := j.c.keeper.Remove(ctx, k.ID, ownerOf(k))
+		if fault.CodeOf(err) == fault.RecoveryRequired && j.c.factory.Destroy != nil {
+			err = j.c.factory.Destroy(ctx, k.ID) // a sabotaged one
+		}
+		j.c.must(err)
 	}
 }
 

@@ -248,3 +248,21 @@ func (p *Proxy) inspect(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	reply(w, code, answer, err)
 }
+
+// Destroy removes a container, whoever made it.
+func Destroy(ctx context.Context, socket, id string) error {
+	p, err := NewProxy(socket, Tamper{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "/", nil)
+	if err != nil {
+		return err
+	}
+	code, body, err := p.send(req, http.MethodDelete, "/containers/"+id+"?force=1&v=1", nil)
+	if err == nil && code >= http.StatusBadRequest {
+		err = fmt.Errorf("remove %s: %d %s", id, code, body)
+	}
+	return err
+}
