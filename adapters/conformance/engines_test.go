@@ -18,6 +18,7 @@ import (
 // engines are the rows of the matrix: adding an engine is adding one.
 func engines() []conformance.Factory {
 	return []conformance.Factory{
+		memoryEngine(),
 		dockerEngine("Docker Engine", os.Getenv("CYBERAGENT_DOCKER_SOCKET")),
 	}
 }

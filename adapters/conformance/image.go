@@ -118,6 +118,9 @@ func load(ctx context.Context, e Engine, edit func(Object)) (image, func() error
 func (c *C) load(edit func(Object)) image {
 	img, untag, err := load(c.ctx, c.keeper, edit)
 	c.must(err)
-	c.cleanup(func() { c.must(untag()) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The last of all: a container that uses it is removed before.
+	c.cleanups = append([]func(){func() { c.must(untag()) }}, c.cleanups...)
 	return img
 }

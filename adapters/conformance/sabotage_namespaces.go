@@ -14,7 +14,7 @@ func host(key string, value any) func(*job, Object) {
 func namespaceSabotages() []Sabotage {
 	return []Sabotage{
 		{
-			Name: "the host's network", Breaks: "network", ReadBack: "network_mode", Facts: []string{"network.interfaces", "namespace.net"},
+			Name: "the host's network", Breaks: "network", ReadBack: "network_mode", Facts: []string{"network.interfaces", "network.routes", "network.ipv6", "namespace.net"},
 			Docker: host("NetworkMode", "host"), OCI: sharing("network"),
 		},
 		{

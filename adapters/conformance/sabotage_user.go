@@ -69,7 +69,7 @@ func userSabotages() []Sabotage {
 			OCI:      set("bounding", "permitted", "effective", "inheritable", "ambient"),
 		},
 		{
-			Name: "privileged", Breaks: "not privileged", ReadBack: "privileged", Facts: append([]string{"paths.masked"}, caps...),
+			Name: "privileged", Breaks: "not privileged", ReadBack: "privileged", Facts: append([]string{"paths.masked", "cgroup.readonly"}, caps...),
 			Docker: func(_ *job, o Object) { o.In("HostConfig")["Privileged"] = true },
 			NoOCI:  "the runtime has no such word; what it stands for are sabotages of their own",
 		},
