@@ -1,8 +1,10 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,9 +30,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var document = flag.String("conformance.doc", "", "write the matrix of this run to a file")
+
 func TestEveryEngineKeepsTheContract(t *testing.T) {
+	var rows []conformance.Row
 	for _, f := range engines() {
-		t.Run(f.Name, func(t *testing.T) { conformance.Run(t, f) })
+		t.Run(f.Name, func(t *testing.T) { rows = append(rows, conformance.Run(t, f)) })
+	}
+	if !conformance.Summary(os.Stdout, rows) || len(rows) != len(engines()) {
+		t.Errorf("%d of %d engines ran to the end", len(rows), len(engines()))
+	}
+	if *document == "" || t.Failed() {
+		return
+	}
+	var b bytes.Buffer
+	if err := conformance.Markdown(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*document, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
