@@ -33,6 +33,7 @@ type broken struct {
 	findOwned func(context.Context, id.Installation) ([]ports.Container, error)
 }
 
+// Create implements ports.Containers.
 func (b *broken) Create(ctx context.Context, s isolation.Spec) (ports.ContainerID, isolation.Properties, error) {
 	if b.create != nil {
 		return b.create(ctx, s)
@@ -40,6 +41,7 @@ func (b *broken) Create(ctx context.Context, s isolation.Spec) (ports.ContainerI
 	return b.inner.Create(ctx, s)
 }
 
+// Attach implements ports.Containers.
 func (b *broken) Attach(ctx context.Context, c ports.ContainerID) (ports.Output, error) {
 	if b.attach != nil {
 		return b.attach(ctx, c)
@@ -47,6 +49,7 @@ func (b *broken) Attach(ctx context.Context, c ports.ContainerID) (ports.Output,
 	return b.inner.Attach(ctx, c)
 }
 
+// AttachStdin implements ports.Containers.
 func (b *broken) AttachStdin(ctx context.Context, c ports.ContainerID) (io.WriteCloser, error) {
 	if b.stdin != nil {
 		return b.stdin(ctx, c)
@@ -54,18 +57,22 @@ func (b *broken) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 	return b.inner.AttachStdin(ctx, c)
 }
 
+// Start implements ports.Containers.
 func (b *broken) Start(ctx context.Context, c ports.ContainerID) error {
 	return one(b.start, b.inner.Start)(ctx, c)
 }
 
+// Kill implements ports.Containers.
 func (b *broken) Kill(ctx context.Context, c ports.ContainerID) error {
 	return one(b.kill, b.inner.Kill)(ctx, c)
 }
 
+// Stop implements ports.Containers.
 func (b *broken) Stop(ctx context.Context, c ports.ContainerID) error {
 	return one(b.stop, b.inner.Stop)(ctx, c)
 }
 
+// Freeze implements ports.Containers.
 func (b *broken) Freeze(ctx context.Context, c ports.ContainerID) error {
 	return one(b.freeze, b.inner.Freeze)(ctx, c)
 }
@@ -77,6 +84,7 @@ func one(mine, theirs func(context.Context, ports.ContainerID) error) func(conte
 	return theirs
 }
 
+// Wait implements ports.Containers.
 func (b *broken) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, error) {
 	if b.wait != nil {
 		return b.wait(ctx, c)
@@ -84,6 +92,7 @@ func (b *broken) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, err
 	return b.inner.Wait(ctx, c)
 }
 
+// Remove implements ports.Containers.
 func (b *broken) Remove(ctx context.Context, c ports.ContainerID, o ports.Ownership) error {
 	if b.remove != nil {
 		return b.remove(ctx, c, o)
@@ -91,6 +100,7 @@ func (b *broken) Remove(ctx context.Context, c ports.ContainerID, o ports.Owners
 	return b.inner.Remove(ctx, c, o)
 }
 
+// Inspect implements ports.Containers.
 func (b *broken) Inspect(ctx context.Context, c ports.ContainerID) (ports.Container, error) {
 	if b.inspect != nil {
 		return b.inspect(ctx, c)
@@ -98,6 +108,7 @@ func (b *broken) Inspect(ctx context.Context, c ports.ContainerID) (ports.Contai
 	return b.inner.Inspect(ctx, c)
 }
 
+// Find implements ports.Containers.
 func (b *broken) Find(ctx context.Context, a id.Admission) ([]ports.Container, error) {
 	if b.find != nil {
 		return b.find(ctx, a)
@@ -105,6 +116,7 @@ func (b *broken) Find(ctx context.Context, a id.Admission) ([]ports.Container, e
 	return b.inner.Find(ctx, a)
 }
 
+// FindOwned implements ports.Containers.
 func (b *broken) FindOwned(ctx context.Context, i id.Installation) ([]ports.Container, error) {
 	if b.findOwned != nil {
 		return b.findOwned(ctx, i)

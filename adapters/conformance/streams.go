@@ -160,8 +160,11 @@ func outputClosed(c *C) {
 	out, err := j.Attach(c.ctx, j.id)
 	c.must(err)
 	c.must(j.Start(c.ctx, j.id))
-	done := make(chan error, 1)
-	go func() { _, err := io.Copy(io.Discard, out.Stdout); done <- err }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(io.Discard, out.Stdout) // with whatever error
+	}()
 	c.within("Close", func() { _ = out.Close() })
 	c.within("a read after Close", func() { <-done })
 	k, err := j.Inspect(c.ctx, j.id)

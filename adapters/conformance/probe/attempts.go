@@ -79,7 +79,7 @@ func maskAttempts() map[string]string {
 		if err := os.WriteFile(other, nil, 0o600); err != nil {
 			return nil // that would be another finding
 		}
-		defer os.Remove(other)
+		defer func() { _ = os.Remove(other) }()
 		return unix.Rename(other, git)
 	}
 	return map[string]string{

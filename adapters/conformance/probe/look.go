@@ -196,7 +196,7 @@ func executes(dir string) string {
 	if err := os.WriteFile(path, self, 0o700); err != nil {
 		return word(err)
 	}
-	defer os.Remove(path)
+	defer func() { _ = os.Remove(path) }()
 	p, err := os.StartProcess(path, []string{path, "exit", "0"}, &os.ProcAttr{})
 	if err != nil {
 		return word(err)

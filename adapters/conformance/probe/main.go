@@ -46,8 +46,8 @@ func do(verb string, args []string) int {
 	case "exit":
 		return number(0)
 	case "say": // the same on both streams
-		fmt.Fprintln(os.Stdout, "out", args)
-		fmt.Fprintln(os.Stderr, "err", args)
+		_, _ = fmt.Fprintln(os.Stdout, "out", args)
+		_, _ = fmt.Fprintln(os.Stderr, "err", args)
 	case "fill": // bytes on stdout, bytes on stderr
 		fill(os.Stdout, number(0))
 		fill(os.Stderr, number(1))
