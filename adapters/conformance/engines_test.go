@@ -7,9 +7,7 @@ import (
 	"flag"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"cyberagent/adapters/conformance"
 	"cyberagent/adapters/docker"
@@ -73,29 +71,12 @@ func dockerEngine(name, socket string) conformance.Factory {
 			e, err := open(p.Socket)
 			return e, p, err
 		},
-		Destroy: func(ctx context.Context, c ports.ContainerID) error {
+		Destroy: func(ctx context.Context, c ports.ContainerID, _ ports.Ownership) error {
 			return dockertest.Destroy(ctx, socket, string(c))
 		},
 		Private: func(ctx context.Context) (conformance.Private, error) {
-			script, err := filepath.Abs("../../testdata/engines/docker.sh")
-			if err != nil {
-				return conformance.Private{}, err
-			}
-			p, err := dockertest.NewPrivate(ctx, script)
-			if err != nil {
-				return conformance.Private{}, err
-			}
-			again := func(do func(context.Context) error) func() error {
-				return func() error {
-					ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-					defer cancel()
-					return do(ctx)
-				}
-			}
-			return conformance.Private{
-				Open: func() (conformance.Engine, error) { return open(p.Socket) },
-				Kill: p.Kill, Stop: p.Stop, Start: again(p.Start), Close: again(p.Close),
-			}, nil
+			d := daemon{script: []string{"docker.sh"}, record: "docker/run/dockerd.proc", socket: "docker/run/docker.sock"}
+			return d.begin(ctx, func(_, socket string) (conformance.Engine, error) { return open(socket) })
 		},
 	}
 }

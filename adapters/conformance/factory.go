@@ -27,9 +27,10 @@ type Factory struct {
 	Between func(Tamper) (Engine, io.Closer, error)
 	// Form chooses the words in which Between gives requests to a Tamper.
 	Form Form
-	// Destroy removes a container whoever owns it. The suite calls it for what its
-	// own sabotages made and no adapter may touch.
-	Destroy func(context.Context, ports.ContainerID) error
+	// Destroy removes an owner's container although its name or labels say something
+	// else. The suite calls it for what its own sabotages made and no adapter may
+	// touch.
+	Destroy func(context.Context, ports.ContainerID, ports.Ownership) error
 	// Private starts an engine of the suite's own, which may be killed.
 	Private func(context.Context) (Private, error)
 	// Survives says that containers run on while their engine is away, as the

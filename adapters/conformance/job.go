@@ -124,7 +124,7 @@ func (j *job) clear() {
 	for _, k := range found {
 		err := j.c.keeper.Remove(ctx, k.ID, ownerOf(k))
 		if fault.CodeOf(err) == fault.RecoveryRequired && j.c.factory.Destroy != nil {
-			err = j.c.factory.Destroy(ctx, k.ID) // a sabotaged one
+			err = j.c.factory.Destroy(ctx, k.ID, j.owner) // a sabotaged one
 		}
 		j.c.must(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/runnerproto"
 	"cyberagent/ports"
@@ -88,6 +89,7 @@ func (c *C) through(take, bring func() error) {
 		c.Errorf("started without an engine")
 	}
 	c.must(bring())
+	c.answers()
 
 	if c.factory.Survives {
 		silent(c, "Wait answered although the command runs", r.exits)
@@ -123,4 +125,15 @@ func (c *C) through(take, bring func() error) {
 		c.must(j.Remove(c.ctx, j.id, j.owner))
 		j.absent()
 	}
+}
+
+// answers waits until the engine does.
+func (c *C) answers() {
+	for range 300 {
+		if f, err := c.engine.Probe(c.ctx); err == nil && f.Reachability == admission.Reachable {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	c.Fatalf("the engine does not answer again")
 }

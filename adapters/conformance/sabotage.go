@@ -32,8 +32,9 @@ type Sabotage struct {
 	// what the engine's configuration does not say.
 	ReadBack string
 	// Facts are those of which the measurement must find at least one, although the
-	// read-back was forged. noReport stands for a runner that says nothing, which
-	// is never a success. Without any, Unmeasured is why.
+	// read-back was forged. noReport and noStart stand for a runner that says
+	// nothing or is not started, which is never a success. Without any, Unmeasured
+	// is why.
 	Facts      []string
 	Unmeasured string
 
@@ -42,8 +43,12 @@ type Sabotage struct {
 	Check string
 }
 
-// noReport is the measurement of a runner that cannot say anything.
-const noReport = "no report"
+// What takes the place of a measurement: a runner that cannot say anything, and a
+// runtime that refuses to start it.
+const (
+	noReport = "no report"
+	noStart  = "no start"
+)
 
 // Caught is what caught one sabotage on one engine.
 type Caught struct {
@@ -156,7 +161,12 @@ func (c *C) configured(s Sabotage) (by []string) {
 func (c *C) refused(j *job, facts []string) []string {
 	r := j.attach()
 	r.await()
-	c.must(j.Start(c.ctx, j.id))
+	if err := j.Start(c.ctx, j.id); err != nil {
+		if !slices.Contains(facts, noStart) {
+			c.Errorf("%v", err)
+		}
+		return []string{"measurement: " + noStart}
+	}
 	r.exited()
 	frames, line := <-r.stdout, <-r.stderr
 	_ = r.out.Close()

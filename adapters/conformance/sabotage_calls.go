@@ -147,10 +147,6 @@ func callSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "a repeated create replaces the container", Breaks: "port 1", Check: "a repeated create finds the same container",
-			Wrap: breaking(func(e Engine, b *broken) { b.create = replacing(e) }),
-		},
-		{
 			Name: "create takes what another made", Breaks: "port 1", Check: "a container of that name with other labels is left alone",
 			Wrap: breaking(func(e Engine, b *broken) { b.create = replacing(e) }),
 		},

@@ -75,7 +75,7 @@ func otherSabotages() []Sabotage {
 			NoOCI:      "as above",
 		},
 		{
-			Name: "a terminal", Breaks: "tty", ReadBack: "tty", Facts: []string{"stdin.tty", noReport},
+			Name: "a terminal", Breaks: "tty", ReadBack: "tty", Facts: []string{"stdin.tty", noReport, noStart},
 			Docker: func(_ *job, o Object) { o["Tty"] = true },
 			OCI:    func(_ *job, o Object) { o.In("process")["terminal"] = true },
 		},
