@@ -10,7 +10,7 @@ RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
 WITH_ENGINE := testdata/engines/with-engine.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo selftest test test/unit lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo selftest conformance test test/unit lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,11 +29,14 @@ selftest: build ## kill executions and recoveries at every moment, REPEAT times 
 	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > bin/selftest-soak.json || { bin/cyberagent selftest report bin/selftest-soak.json; exit 1; }
 	@bin/cyberagent selftest report bin/selftest-*.json > docs/selftest.md
 
+conformance: build ## run the engines' suite on every engine and write docs/conformance.md
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 20m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
+
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...
 
 test/unit: ## run the tests that need no engine
-	@go test ./domain/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
+	@go test ./domain/... ./app/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
 
 lint: ## run the linter (builds it on first use)
 	@go run $(GOLANGCI) run ./...

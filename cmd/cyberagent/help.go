@@ -36,6 +36,7 @@ var examples = map[string]string{
 	"drydock diff":                `cyberagent drydock diff RUN --base`,
 	"fixture build":               `cyberagent fixture build`,
 	"fixture inspect":             `cyberagent fixture inspect`,
+	"engine check":                `cyberagent engine check`,
 	"selftest crash":              `cyberagent selftest crash --repeat 2`,
 	"selftest soak":               `cyberagent selftest soak --kills 50`,
 	"selftest report":             "cyberagent --output json selftest crash > crash.json\n  cyberagent --output json selftest soak > soak.json\n  cyberagent selftest report crash.json soak.json > selftest.md",

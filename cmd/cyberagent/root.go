@@ -120,7 +120,7 @@ The way of one command:
 			return cli.ShowRootCommandHelp(c)
 		},
 		Commands: []*cli.Command{
-			runGroup(s), drydockGroup(s), fixtureGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
+			runGroup(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
 		},
 	}
 	teach(root, "")

@@ -18,6 +18,7 @@ import (
 	"cyberagent/app/approvals"
 	"cyberagent/app/doctor"
 	"cyberagent/app/drydocks"
+	"cyberagent/app/enginecheck"
 	"cyberagent/app/runs"
 	"cyberagent/app/selftest"
 	"cyberagent/app/standardcode"
@@ -36,6 +37,7 @@ var answers = map[string]any{
 	"config.v1":                       configView{},
 	"config-path.v1":                  configPath{},
 	doctor.Protocol:                   doctor.Report{},
+	enginecheck.Protocol:              enginecheck.Report{},
 	"code-run.v1":                     runs.View{},
 	"code-run-list.v1":                runList{},
 	"code-run-events.v1":              runHistory{},

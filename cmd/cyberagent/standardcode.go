@@ -291,6 +291,12 @@ func scRecover(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
+				if all && !dry {
+					// What a killed `engine check` left is nobody's command.
+					if _, err := app.EngineCheck.Sweep(ctx); err != nil {
+						v.Open++
+					}
+				}
 				if v.Open > 0 {
 					s.code = exitRecovery
 				}

@@ -134,3 +134,14 @@ func snake(s string) string {
 	}
 	return b.String()
 }
+
+// Listed returns every property by its contract name with its value as text, in
+// the order of the fields, for an answer that shows all of them.
+func Listed(p Properties) []Fact {
+	v := reflect.ValueOf(normal(p))
+	var all []Fact
+	for i := range v.NumField() {
+		all = append(all, Fact{Name: snake(v.Type().Field(i).Name), Value: text(v.Field(i))})
+	}
+	return all
+}

@@ -162,6 +162,8 @@ var faults = []struct {
 	{"adapters do not know each other", Package{ImportPath: "cyberagent/adapters/x", Imports: []string{"cyberagent/adapters/x/y", "cyberagent/adapters/host"}}, "cyberagent/adapters/host"},
 	{"adapters do not know each other", Package{ImportPath: "cyberagent/adapters/x", Imports: []string{"cyberagent/adapters/xx"}}, "cyberagent/adapters/xx"},
 	{"adapters do not know each other", Package{ImportPath: "cyberagent/adapters/x", Imports: []string{"cyberagent/adapters/conformance"}}, "cyberagent/adapters/conformance"},
+	{"what tests break with is not in the product", Package{ImportPath: "cyberagent/cmd/cyberagent/internal/wiring", Imports: []string{"cyberagent/adapters/memory"}}, "cyberagent/adapters/memory"},
+	{"what tests break with is not in the product", Package{ImportPath: "cyberagent/adapters/docker", Imports: []string{"cyberagent/adapters/docker/dockertest"}}, "cyberagent/adapters/docker/dockertest"},
 	{"adapters' tests share helpers only", Package{ImportPath: "cyberagent/adapters/x", XTestImports: []string{"cyberagent/adapters/ledger/ledgertest", "cyberagent/adapters/docker"}}, "cyberagent/adapters/docker"},
 	{"engines' libraries stay in their adapters", Package{ImportPath: "cyberagent/config", Imports: []string{"github.com/docker/docker/client"}}, "github.com/docker/docker/client"},
 	{"engines' libraries stay in their adapters", Package{ImportPath: "cyberagent/adapters/image", Imports: []string{"github.com/containerd/containerd/v2/client"}}, "github.com/containerd/containerd/v2/client"},

@@ -38,9 +38,8 @@ var engineLibraries = []string{
 // ledgerLibraries are what only the ledger's adapter may know.
 var ledgerLibraries = []string{"database/sql/...", "github.com/uptrace/bun/...", "modernc.org/...", "github.com/mattn/go-sqlite3"}
 
-// helpers are adapters that others may use in their tests. The conformance suite
-// and the in-memory engine belong here once they exist.
-var helpers = []string{"adapters/ledger/ledgertest/..."}
+// helpers are adapters that others may use in their tests.
+var helpers = []string{"adapters/ledger/ledgertest/...", "adapters/memory/...", "adapters/conformance/...", "adapters/docker/dockertest/..."}
 
 // Rules returns the table.
 func Rules() []Rule {
@@ -87,7 +86,8 @@ func Rules() []Rule {
 			Reason: "what two adapters share is domain or a port; let cmd/cyberagent wire one into the other",
 		},
 		{
-			Name: "adapters' tests share helpers only", From: []string{"adapters/..."}, Tests: true, Siblings: true, Allow: helpers,
+			Name: "adapters' tests share helpers only", From: []string{"adapters/..."}, Except: []string{"adapters/conformance"},
+			Tests: true, Siblings: true, Allow: helpers,
 			Reason: "use a package whose name ends with test",
 		},
 		{
@@ -127,6 +127,14 @@ func Rules() []Rule {
 				"std", "golang.org/x/sys/...", "github.com/gowebpki/jcs", module + "/domain/...", module + "/cmd/standard-code-runner/...",
 			},
 			Reason: "PID 1 of the container is static and auditable: standard library, x/sys and the domain",
+		},
+		{
+			Name: "what tests break with is not in the product", From: []string{"cmd/...", "adapters/docker"},
+			Forbid: []string{
+				module + "/adapters/memory/...", module + "/adapters/conformance/...", module + "/adapters/docker/dockertest/...",
+				module + "/adapters/ledger/ledgertest/...",
+			},
+			Reason: "an engine without processes, sabotages and forgers are for tests: no path of the product may reach them",
 		},
 		{
 			Name: "no mock library", From: []string{"..."}, Tests: true,

@@ -15,6 +15,7 @@ import (
 	"cyberagent/adapters/ledger"
 	"cyberagent/app/approvals"
 	"cyberagent/app/drydocks"
+	"cyberagent/app/enginecheck"
 	"cyberagent/app/fixture"
 	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
@@ -31,6 +32,7 @@ type App struct {
 	Drydocks     *drydocks.Service
 	Approvals    *approvals.Service
 	StandardCode *standardcode.Service
+	EngineCheck  *enginecheck.Service
 }
 
 // Options returns the whole graph for one configuration.
@@ -42,6 +44,7 @@ func Options(cfg config.Config) fx.Option {
 		drydockModule(),
 		engineModule(),
 		appModule(),
+		engineCheckModule(),
 		fx.NopLogger,
 	)
 }

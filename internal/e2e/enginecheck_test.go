@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// checkView is engine-check.v1.
+type checkView struct {
+	Protocol      string `json:"protocol_version"`
+	Engine        string `json:"engine"`
+	EngineVersion string `json:"engine_version"`
+	ImageID       string `json:"image_id"`
+	OK            bool   `json:"ok"`
+	Blockers      []struct {
+		ReasonCode string `json:"reason_code"`
+		Detail     string `json:"detail"`
+		Advice     string `json:"advice"`
+	} `json:"blockers"`
+	Properties []struct {
+		Proof    string `json:"proof"`
+		Name     string `json:"property"`
+		Expected string `json:"expected"`
+		Found    string `json:"found"`
+		OK       bool   `json:"ok"`
+	} `json:"properties"`
+	Contract       string `json:"contract"`
+	ExpectedSHA256 string `json:"expected_sha256"`
+	MeasuredSHA256 string `json:"measured_sha256"`
+	Command        string `json:"command"`
+	Detail         string `json:"detail"`
+	CheckedAt      string `json:"checked_at"`
+}
+
+func (h *home) MustHaveNoScratch(t testing.TB) {
+	t.Helper()
+	if left, err := filepath.Glob(filepath.Join(h.state, "checks", "adm_*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	h.MustHaveNoContainer(t)
+}
+
+func TestEngineCheck_ThisMachineKeepsTheContractAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	v := MustAnswer[checkView](t, h.call(t, "engine", "check"), 0)
+	if !v.OK || len(v.Properties) < 80 || v.MeasuredSHA256 != v.ExpectedSHA256 || v.Command != "exited" {
+		t.Errorf("%+v", v)
+	}
+	h.MustHaveNoScratch(t)
+}
+
+func TestEngineCheck_ABlockedMachineExits3(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	v := MustAnswer[checkView](t, h.with("CYBERAGENT_DOCKER_SOCKET="+filepath.Join(h.dir, "none")).call(t, "engine", "check"), 3)
+	if v.OK || len(v.Blockers) == 0 || v.Blockers[0].ReasonCode != "daemon_unreachable" || len(v.Properties) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestEngineCheck_OneThatWasKilledIsClearedByRecover(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	p := h.start(t, "engine", "check")
+	for {
+		found, err := containersBelow(h.socket, h.dir)
+		must(t, err)
+		if len(found) > 0 {
+			break
+		}
+		select {
+		case <-p.done:
+			t.Fatalf("it ended before it was killed: %s", p.stderr.Bytes())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	p.Signal(t, syscall.SIGKILL)
+	if a := p.Wait(t); a.code == 0 {
+		t.Fatal("it ended before it was killed")
+	}
+	if a := h.call(t, "run", "standard-code", "recover", "--all"); a.code != 0 {
+		t.Errorf("exit status %d: %s", a.code, a.stderr)
+	}
+	h.MustHaveNoScratch(t)
+}
