@@ -10,14 +10,22 @@ import (
 	"cyberagent/internal/cleantext"
 )
 
-// forTerminal cleans bytes that somebody else wrote when a person's terminal
-// shows them; into a pipe or file they go as they are.
+// forTerminal makes bytes that somebody else wrote harmless when a person's
+// terminal shows them, and keeps visible what it changed: who reviews must see it.
+// Into a pipe or file they go as they are.
 func (s *session) forTerminal(p []byte) []byte {
 	if !s.outTerminal {
 		return p
 	}
-	var c cleantext.Cleaner
-	return append(c.Clean(p), c.Flush()...)
+	return cleantext.Visible(p)
+}
+
+// gutter is for a command's output on standard error.
+func (s *session) gutter() *gutter {
+	if !s.errTerminal {
+		return &gutter{}
+	}
+	return newGutter(s.errColumns)
 }
 
 // screen shows both streams of a running command, cleaned, and the steps of the
@@ -26,6 +34,7 @@ func (s *session) forTerminal(p []byte) []byte {
 type screen struct {
 	w        io.Writer
 	mu       sync.Mutex
+	gutter   *gutter
 	cleaners map[runnerproto.Stream]*cleantext.Cleaner
 	held     []byte
 	left     int
@@ -40,9 +49,9 @@ const (
 	screenEnd = 2 * time.Second
 )
 
-func newScreen(w io.Writer) *screen {
+func newScreen(w io.Writer, g *gutter) *screen {
 	s := &screen{
-		w: w, more: make(chan struct{}, 1), done: make(chan struct{}),
+		w: w, gutter: g, more: make(chan struct{}, 1), done: make(chan struct{}),
 		cleaners: map[runnerproto.Stream]*cleantext.Cleaner{runnerproto.Stdout: {}, runnerproto.Stderr: {}},
 	}
 	go s.run()
@@ -53,15 +62,23 @@ func newScreen(w io.Writer) *screen {
 func (s *screen) show(st runnerproto.Stream, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hold(s.cleaners[st].Clean(p))
-}
-
-func (s *screen) hold(p []byte) {
+	p = s.cleaners[st].Clean(p)
 	if len(s.held)+len(p) > screenBytes {
 		s.left += len(p)
 		return
 	}
-	s.held = append(s.held, p...)
+	s.held = s.gutter.mark(s.held, p)
+	s.wake()
+}
+
+// say shows a line of the product's own, on its own row.
+func (s *screen) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) > screenBytes {
+		return
+	}
+	s.held = append(s.gutter.end(s.held), line...)
 	s.wake()
 }
 
@@ -76,8 +93,9 @@ func (s *screen) wake() {
 func (s *screen) end() {
 	s.mu.Lock()
 	for _, st := range []runnerproto.Stream{runnerproto.Stdout, runnerproto.Stderr} {
-		s.held = append(s.held, s.cleaners[st].Flush()...)
+		s.held = s.gutter.mark(s.held, s.cleaners[st].Flush())
 	}
+	s.held = s.gutter.end(s.held)
 	s.ended = true
 	s.mu.Unlock()
 	s.wake()
@@ -93,7 +111,7 @@ func (s *screen) run() {
 		s.mu.Lock()
 		out, ended := s.held, s.ended
 		if s.left > 0 {
-			out = fmt.Appendf(out, "\n… %d bytes not shown …\n", s.left)
+			out = fmt.Appendf(s.gutter.end(out), "… %d bytes not shown …\n", s.left)
 		}
 		s.held, s.left = nil, 0
 		s.mu.Unlock()
@@ -113,9 +131,7 @@ func (s *session) progress(on *screen) func(string) {
 	began := time.Now()
 	return func(step string) {
 		if took := time.Since(began); took > 2*time.Second {
-			on.mu.Lock()
-			defer on.mu.Unlock()
-			on.hold(fmt.Appendf(nil, "cyberagent: %4.1fs %s\n", took.Seconds(), step))
+			on.say(fmt.Sprintf("cyberagent: %4.1fs %s\n", took.Seconds(), step))
 		}
 	}
 }

@@ -17,6 +17,7 @@ func main() {
 	code := invoke(ctx, os.Args, process{
 		out: os.Stdout, err: os.Stderr, lookup: os.LookupEnv,
 		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
+		errColumns: columns(os.Stderr),
 	})
 	stop()
 	os.Exit(code)

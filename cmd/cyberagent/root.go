@@ -21,9 +21,15 @@ type process struct {
 	out, err                 io.Writer
 	lookup                   func(string) (string, bool)
 	outTerminal, errTerminal bool
+	errColumns               int // of the terminal at err; 0 when unknown
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func columns(f *os.File) int {
+	n, _, _ := term.GetSize(int(f.Fd()))
+	return n
+}
 
 // session is one invocation: the process, its flags, and how it answers.
 type session struct {

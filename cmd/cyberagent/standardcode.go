@@ -12,6 +12,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/id"
+	"cyberagent/domain/result"
 )
 
 // standardCode is the group whose verbs answer JSON by default.
@@ -144,11 +145,20 @@ func scExecute(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "execute", Aliases: []string{"docker-execute"}, Usage: "run the approved command once", ArgsUsage: "RUN",
 		HideHelpCommand: true,
-		Description:     "The command must be resupplied exactly as it was approved. Repeating the call with\nthe same key answers the recorded result and runs nothing.\n\n" + exitStatus,
+		Description: `The command must be resupplied exactly as it was approved. Repeating the call with
+the same key answers the recorded result and runs nothing.
+
+The answer is JSON on standard output; --output text (before the verb) answers for a
+person. Output of the command is stored nowhere. On a terminal it is shown as it
+comes, each row behind "│ ". Elsewhere beginning and end of the output of a command
+that did not succeed are written to standard error when it has ended; --stream writes
+all of it as it comes, --stream=false nothing beside the JSON answer.
+
+` + exitStatus,
 		Flags: append(f.flags(),
 			&cli.StringFlag{Name: "preparation", Usage: "what prepare answered", Destination: &prep},
 			&cli.StringFlag{Name: "approval", Usage: "what prepare answered", Destination: &appr},
-			&cli.BoolFlag{Name: "stream", Usage: "show the output on stderr as it comes (default on a terminal)", Value: s.errTerminal, Destination: &stream},
+			&cli.BoolFlag{Name: "stream", Usage: "show the output on stderr as it comes (default on a terminal)", Value: s.errTerminal, HideDefault: true, Destination: &stream},
 			keyFlag(&key)),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(true)
@@ -164,18 +174,19 @@ func scExecute(s *session) *cli.Command {
 				return err
 			}
 			return s.open(ctx, func(app wiring.App) error {
-				scr := newScreen(s.err)
+				scr := newScreen(s.err, s.gutter())
 				in.Progress = s.progress(scr)
 				if stream {
 					in.Live = scr.show
 				}
 				v, out, err := app.StandardCode.Execute(ctx, in)
 				scr.end()
+				// Standard error has one JSON object when the answer is an error in JSON.
+				if wanted := err != nil || v.Status != result.Succeeded; !stream && (!s.asJSON || err == nil && wanted && !c.IsSet("stream")) {
+					printOutput(s.err, s.gutter(), out)
+				}
 				if err != nil {
 					return err
-				}
-				if !stream && !s.asJSON {
-					printOutput(s.err, out)
 				}
 				return s.answerResult(v)
 			})

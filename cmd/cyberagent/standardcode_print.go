@@ -51,20 +51,30 @@ func printResult(w io.Writer, v standardcode.Result) {
 	}
 }
 
-// printOutput shows head and tail of both streams from memory.
-func printOutput(w io.Writer, out *standardcode.Output) {
+// printOutput shows head and tail of both streams from memory, cleaned.
+func printOutput(w io.Writer, g *gutter, out *standardcode.Output) {
 	if out == nil {
 		return
 	}
 	for _, k := range []standardcode.Kept{out.Stdout, out.Stderr} {
 		var c cleantext.Cleaner
-		_, _ = w.Write(c.Clean(k.Head))
+		b := g.mark(nil, c.Clean(k.Head))
 		if k.Omitted > 0 {
-			_, _ = fmt.Fprintf(w, "\n… %d bytes omitted …\n", k.Omitted)
+			b = fmt.Appendf(ended(g, b), "… %d bytes omitted …\n", k.Omitted)
 		}
-		_, _ = w.Write(c.Clean(k.Tail))
-		_, _ = w.Write(c.Flush())
+		b = g.mark(b, c.Clean(k.Tail))
+		b = ended(g, g.mark(b, c.Flush()))
+		_, _ = w.Write(b)
 	}
+}
+
+// ended ends the last row also where no gutter counts rows.
+func ended(g *gutter, b []byte) []byte {
+	b = g.end(b)
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		b = append(b, '\n')
+	}
+	return b
 }
 
 func printExecutions(w io.Writer, all []standardcode.Execution) {

@@ -128,7 +128,7 @@ func (f *flow) MustApprove(t testing.TB, c command) approved {
 
 // execute are the arguments that run what was approved.
 func (f *flow) execute(a approved) []string {
-	args := append([]string{"--output", "json", "run", "standard-code", "execute"}, f.at(a.command)...)
+	args := append([]string{"--output", "json", "run", "standard-code", "execute", "--stream=false"}, f.at(a.command)...)
 	return append(args, "--preparation", a.prep.ID, "--approval", a.prep.Approval.ID, "--operation-key", a.key)
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,4 +101,43 @@ func TestTerminal_AReaderThatStandsStillDoesNotHoldTheCommand(t *testing.T) {
 		t.Errorf("%s: %+v, %v", r.ended(), out, r.Details)
 	}
 	f.MustFollow(t, r)
+}
+
+// What a failed command wrote is stored nowhere, so it is shown before it is lost,
+// also when the answer is JSON; who wants none of it says so.
+func TestTerminal_AFailedCommandsOutputIsNotLost(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	failing := python("-c", `import sys; print('wanted 3\x1b[2J'); [print('filler', i) for i in range(9000)]; print('got 4'); print('why', file=sys.stderr); sys.exit(1)`)
+	for _, c := range []struct {
+		name  string
+		flags []string
+		shown int // how often the output is on standard error
+	}{{"by itself", nil, 1}, {"streamed", []string{"--stream"}, 1}, {"refused", []string{"--stream=false"}, 0}} {
+		a := f.MustApprove(t, failing)
+		args := slices.DeleteFunc(f.execute(a), func(s string) bool { return s == "--stream=false" })
+		lab.slots <- struct{}{}
+		x := f.start(t, append(args, c.flags...)...).Wait(t)
+		<-lab.slots
+		if x.code != 5 {
+			t.Fatalf("%s: exit status %d: %s", c.name, x.code, x.stderr)
+		}
+		r := MustDecode[resultView](t, x.stdout)
+		f.MustFollow(t, r)
+		out := string(x.stderr)
+		for _, want := range []string{"wanted 3\n", "got 4\n", "why\n"} {
+			if n := strings.Count(out, want); n != c.shown {
+				t.Errorf("%s: %q is shown %d times, want %d", c.name, want, n, c.shown)
+			}
+		}
+		if c.name == "by itself" && (!strings.Contains(out, " bytes omitted …\n") || strings.Contains(out, "\x1b")) {
+			t.Errorf("%s: not cleaned, or without what was left out", c.name)
+		}
+		if c.shown == 0 && out != "" {
+			t.Errorf("%s: %q", c.name, out)
+		}
+	}
+	// Of a command that succeeded the JSON answer is all.
+	MustAnswer[resultView](t, f.start(t, slices.DeleteFunc(f.execute(f.MustApprove(t, python("-c", "print('fine')"))), func(s string) bool { return s == "--stream=false" })...).Wait(t), 0)
 }
