@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"cyberagent/domain/fault"
+	"cyberagent/internal/nearest"
 )
 
 // mostBytes is far beyond what the keys can need.
@@ -105,7 +106,7 @@ func (c *Config) walk(n ast.Node, prefix string) error {
 				return err
 			}
 		default:
-			return c.at(v, name, "unknown key").Hint("the nearest key is %s; `cyberagent config show` lists all", nearest(name))
+			return c.at(v, name, "unknown key").Hint("the nearest key is %s; `cyberagent config show` lists all", nearestKey(name))
 		}
 	}
 	return nil
@@ -142,34 +143,13 @@ func (c *Config) fileError(err error) error {
 		Hint("correct the file").With("line", strconv.Itoa(line)).With("yaml", yaml.FormatError(err, false, false))
 }
 
-// nearest is the known key with the smallest edit distance.
-func nearest(name string) string {
+// nearestKey is the known key with the smallest edit distance.
+func nearestKey(name string) string {
 	best, dist := "", 1<<30
 	for _, k := range keys() {
-		if d := distance(name, k.name); d < dist {
+		if d := nearest.Distance(name, k.name); d < dist {
 			best, dist = k.name, d
 		}
 	}
 	return best
-}
-
-// distance is the number of single-character edits between two short names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diag = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

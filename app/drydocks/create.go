@@ -48,9 +48,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 	if life == 0 {
 		life = limits.DrydockLife
 	}
-	if life < time.Minute || life > limits.DrydockLifeMax {
-		return View{}, fault.New(fault.InvalidArgument, "%s is outside 1m..%s", life, limits.DrydockLifeMax).At("life").
-			Hint("give at most %s", limits.DrydockLifeMax)
+	if err := CheckLife(life); err != nil {
+		return View{}, err
 	}
 	key, err := operation.NewKey(in.Run, "drydock.create", in.OperationKey, struct {
 		TrustDigest string
@@ -90,6 +89,15 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 		return View{}, err
 	}
 	return s.finish(ctx, key, d, place, capture)
+}
+
+// CheckLife refuses a life that Create would refuse (invalid_argument at life).
+func CheckLife(life time.Duration) error {
+	if life < time.Minute || life > limits.DrydockLifeMax {
+		return fault.New(fault.InvalidArgument, "%s is outside 1m..%s", life, limits.DrydockLifeMax).At("life").
+			Hint("give 1m to %s", limits.DrydockLifeMax)
+	}
+	return nil
 }
 
 // begin records the Drydock as preparing, or finds the one that an earlier call
@@ -168,6 +176,19 @@ func (s *Service) finish(ctx context.Context, key operation.Key, d drydock.Drydo
 		Receipt: id.Receipt(s.IDs.New(id.KindReceipt)), Capture: capture, CreatedAt: now,
 	}
 	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
+		// Calls with other keys may have made the same one meanwhile: it is their
+		// Drydock, too.
+		made, err := rec.Drydock(d.ID)
+		if err != nil {
+			return err
+		}
+		if made.Status != drydock.Preparing {
+			v = view(made)
+			if op, err := key.Find(rec); err != nil || op == nil || op.Answer != nil {
+				return err
+			}
+			return key.Answer(rec, v)
+		}
 		if err := rec.UpdateDrydock(d); err != nil {
 			return err
 		}

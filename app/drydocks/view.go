@@ -113,12 +113,21 @@ func (s *Service) current(ctx context.Context, rid id.Run) (d drydock.Drydock, r
 			return err
 		}
 		if d, err = rec.DrydockOfRun(rid); err != nil {
-			return err
+			return none(rid, err)
 		}
 		running, err = open(rec, rid)
 		return err
 	})
 	return d, running, err
+}
+
+// none says what to do about a Run without a Drydock.
+func none(rid id.Run, err error) error {
+	if !errors.Is(err, fault.NotFound) {
+		return err
+	}
+	return fault.New(fault.NotFound, "the Run %s has no Drydock", rid).At("run").
+		Hint("make one with `cyberagent drydock create %s`", rid)
 }
 
 // open returns the admission of a Run that is not final, or nothing.

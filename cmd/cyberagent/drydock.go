@@ -35,17 +35,22 @@ with the digest. The files come from the commit, not from the working tree:
 uncommitted content is listed and not copied.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "trust", Usage: "the digest that the first call showed", Destination: &trust},
-			&cli.DurationFlag{Name: "life", Usage: "how long it is kept, at most 720h", Destination: &life},
+			&cli.DurationFlag{Name: "life", Usage: "how long it is kept, at most 720h", DefaultText: "168h, when drydock.life_days says nothing", Destination: &life},
 			keyFlag(&key),
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
+				if c.IsSet("life") {
+					if err := drydocks.CheckLife(life); err != nil {
+						return err
+					}
+				}
 				if trust == "" {
 					v, err := app.Drydocks.Inspect(ctx, rid)
 					if err != nil {
 						return err
 					}
-					return s.answer(v, func(w io.Writer) { printSource(w, v) })
+					return s.answer(v, func(w io.Writer) { printSource(w, v, repeated(c, "life", "operation-key")) })
 				}
 				if life == 0 {
 					cfg, err := s.load()
@@ -64,7 +69,18 @@ uncommitted content is listed and not copied.`,
 	}
 }
 
-func printSource(w io.Writer, v drydocks.SourceView) {
+// repeated are the named flags as they were given, for a command line that repeats
+// the call.
+func repeated(c *cli.Command, names ...string) (flags string) {
+	for _, n := range names {
+		if c.IsSet(n) {
+			flags += fmt.Sprintf(" --%s %v", n, c.Value(n))
+		}
+	}
+	return flags
+}
+
+func printSource(w io.Writer, v drydocks.SourceView, flags string) {
 	branch := v.Source.HeadBranch
 	if branch == "" {
 		branch = "detached"
@@ -81,7 +97,7 @@ func printSource(w io.Writer, v drydocks.SourceView) {
 	for _, n := range v.Source.Notices {
 		_, _ = fmt.Fprintf(w, "note        %s\n", printable(n))
 	}
-	_, _ = fmt.Fprintf(w, "trust       %s\n\nTo make the Drydock from it:\n  cyberagent drydock create %s --trust %s\n", v.TrustDigest, v.RunID, v.TrustDigest)
+	_, _ = fmt.Fprintf(w, "trust       %s\n\nTo make the Drydock from it:\n  cyberagent drydock create %s --trust %s%s\n", v.TrustDigest, v.RunID, v.TrustDigest, flags)
 }
 
 func printDrydock(w io.Writer, v drydocks.View) {
@@ -130,7 +146,14 @@ func drydockStatus(s *session) *cli.Command {
 func drydockUse(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "use", Usage: "verify it and print its path, for `cd`", ArgsUsage: "RUN", HideHelpCommand: true,
-		Description: "Edit the files there, then record them with `cyberagent drydock checkpoint RUN`.\n\n" + exitStatus,
+		Description: `Edit the files there, then record them with ` + "`cyberagent drydock checkpoint RUN`" + `.
+Look at the exit status before changing the directory, as the example does: without
+a path, cd goes home or stays in your own checkout.
+
+For root the files belong to uid 65532 and git says "dubious ownership" there. Use
+` + "`cyberagent drydock diff RUN`" + `, or git -c safe.directory="$D" -C "$D" status.
+
+` + exitStatus,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				v, err := app.Drydocks.Use(ctx, rid)

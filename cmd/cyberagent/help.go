@@ -30,7 +30,7 @@ var examples = map[string]string{
 	"run standard-code recover":   `cyberagent run standard-code recover --all --dry-run`,
 	"drydock create":              "cyberagent drydock create RUN                  # shows the source and a trust digest\n  cyberagent drydock create RUN --trust DIGEST",
 	"drydock status":              `cyberagent drydock status RUN`,
-	"drydock use":                 `cd "$(cyberagent drydock use RUN)"`,
+	"drydock use":                 `D=$(cyberagent drydock use RUN) && cd "$D"`,
 	"drydock checkpoint":          `cyberagent drydock checkpoint RUN`,
 	"drydock log":                 `cyberagent drydock log RUN`,
 	"drydock diff":                `cyberagent drydock diff RUN --base`,

@@ -39,6 +39,8 @@ type session struct {
 	flags  map[string]string
 	args   []string // as typed
 	code   int
+	// unknown is the error of a verb that help was asked about and that is none.
+	unknown error
 }
 
 // invoke never exits: it returns the exit status (contract section 5).
@@ -52,7 +54,11 @@ func invoke(ctx context.Context, args []string, p process) (code int) {
 				Hint("this is a fault of the product; report it with the command line that caused it"))
 		}
 	}()
-	if err := newRoot(s).Run(ctx, args); err != nil {
+	err := newRoot(s).Run(ctx, args)
+	if err == nil {
+		err = s.unknown
+	}
+	if err != nil {
 		return s.fail(interrupted(ctx, usage(err)))
 	}
 	return s.code
@@ -105,7 +111,7 @@ The way of one command:
   cyberagent run sandbox review PREPARATION --decision approve --operation-key K
   cyberagent run standard-code execute RUN ...
 
-` + exitStatus,
+` + "`cyberagent help VERB...` explains one verb, with an example.\n\n" + exitStatus,
 		Flags:                     globalFlags(s),
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
@@ -119,12 +125,7 @@ The way of one command:
 		ErrWriter: io.Discard, // errors are printed once, by fail
 		// The library would call os.Exit inside Run for some errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return unknownVerb(c)
-			}
-			return cli.ShowRootCommandHelp(c)
-		},
+		Action:         groupAction,
 		Commands: []*cli.Command{
 			runGroup(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
 		},
@@ -132,6 +133,7 @@ The way of one command:
 	teach(root, "")
 	completes(s, root)
 	refuseUsage(s, root, false)
+	answersHelp(s, root)
 	return root
 }
 
@@ -158,39 +160,29 @@ const exitStatus = `EXIT STATUS
 func group(name, use string, verbs ...*cli.Command) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: use, Commands: verbs, HideHelpCommand: true, Suggest: true,
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return unknownVerb(c)
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
+		Action: groupAction,
 	}
-}
-
-func unknownVerb(c *cli.Command) error {
-	return fault.New(fault.InvalidArgument, "%q is not a verb of `%s`", c.Args().First(), c.FullName()).
-		At("verb").Hint("see `%s --help`", c.FullName())
 }
 
 // globalFlags override configuration and choose the output.
 func globalFlags(s *session) []cli.Flag {
-	over := func(key, name, use string) cli.Flag {
-		return &cli.StringFlag{Name: name, Usage: use, Action: func(_ context.Context, _ *cli.Command, v string) error {
+	over := func(key, name, def, use string) cli.Flag {
+		return &cli.StringFlag{Name: name, Usage: use, DefaultText: def, Action: func(_ context.Context, _ *cli.Command, v string) error {
 			s.flags[key] = v
 			return nil
 		}}
 	}
 	return []cli.Flag{
-		&cli.StringFlag{Name: "output", Usage: "text or json", Destination: &s.output, Validator: func(v string) error {
+		&cli.StringFlag{Name: "output", Usage: "text or json", DefaultText: "text; json for run standard-code", Destination: &s.output, Validator: func(v string) error {
 			if v != "text" && v != "json" {
 				return fault.New(fault.InvalidArgument, "%q is not text or json", v).At("output").Hint("use text or json")
 			}
 			return nil
 		}},
-		over("home", "home", "the product's home directory"),
-		over("engine", "engine", "docker, containerd or auto"),
-		over("docker.socket", "docker-socket", "Docker Engine's local socket"),
-		over("image.docker", "image-digest", "the fixed image's exact digest"),
+		over("home", "home", "$CYBERAGENT_HOME, or cyberagent in $XDG_DATA_HOME or ~/.local/share", "the product's home directory"),
+		over("engine", "engine", "docker, when not configured", "docker, containerd or auto"),
+		over("docker.socket", "docker-socket", "/var/run/docker.sock, when not configured", "Docker Engine's local socket"),
+		over("image.docker", "image-digest", "the configured one", "the fixed image's exact digest, sha256:<64 hex>"),
 	}
 }
 

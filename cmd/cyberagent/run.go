@@ -191,10 +191,10 @@ func runStatus(s *session, name, use string, to run.Status) *cli.Command {
 }
 
 // runWord is the frame of a verb that takes a Run and one word.
-func runWord(s *session, name, use, what string, set func(context.Context, wiring.App, id.Run, string, string) (runs.View, error)) *cli.Command {
+func runWord(s *session, name, use, what, words string, set func(context.Context, wiring.App, id.Run, string, string) (runs.View, error)) *cli.Command {
 	var key string
 	return &cli.Command{
-		Name: name, Usage: use, ArgsUsage: "RUN " + what, HideHelpCommand: true, Flags: []cli.Flag{keyFlag(&key)},
+		Name: name, Usage: use, ArgsUsage: "RUN " + what, HideHelpCommand: true, Description: words, Flags: []cli.Flag{keyFlag(&key)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if c.Args().Len() != 2 {
@@ -216,8 +216,24 @@ func runWord(s *session, name, use, what string, set func(context.Context, wirin
 	}
 }
 
+const again = `
+Another value ends every approval that was given before; the same value changes nothing.`
+
+const profileWords = `PROFILE is one of
+  none    no command runs (every new Run)
+  docker  in the fixed container of the configured engine
+  local   on the host: a known word that is always refused
+` + again
+
+const permissionWords = `PERMISSION is one of
+  read_only         no command runs (every new Run)
+  workspace_access  approved commands run in the container and may change the Drydock
+  approval, full_access, debug
+                    known words; no command runs with them either
+` + again
+
 func runProfile(s *session) *cli.Command {
-	return runWord(s, "profile", "select where commands may execute: none or docker", "PROFILE",
+	return runWord(s, "profile", "select where commands may execute: none or docker", "PROFILE", profileWords,
 		func(ctx context.Context, app wiring.App, rid id.Run, word, key string) (runs.View, error) {
 			p, err := run.ParseProfile(word)
 			if err != nil {
@@ -228,7 +244,7 @@ func runProfile(s *session) *cli.Command {
 }
 
 func runPermission(s *session) *cli.Command {
-	return runWord(s, "permission", "grant what commands may do; containers need workspace_access", "PERMISSION",
+	return runWord(s, "permission", "grant what commands may do; containers need workspace_access", "PERMISSION", permissionWords,
 		func(ctx context.Context, app wiring.App, rid id.Run, word, key string) (runs.View, error) {
 			p, err := run.ParsePermission(word)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"cyberagent/domain/approval"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/limits"
 )
 
 func sandboxGroup(s *session) *cli.Command {
@@ -120,19 +121,26 @@ func sandboxReview(s *session) *cli.Command {
 	var decision string
 	return &cli.Command{
 		Name: "review", Usage: "approve or deny one preparation", ArgsUsage: "PREPARATION", HideHelpCommand: true,
-		Description: "An approval is for exactly what `request` shows, may be used once, and expires.",
+		Description: `An approval is for exactly what ` + "`request`" + ` shows, may be used once, and expires: 1 h after
+the decision when --expires-in says nothing else. A request that nobody decides stays
+pending for 24 h.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "decision", Usage: "approve or deny", Destination: &decision},
 			&cli.StringFlag{Name: "confirm", Usage: "the digest that was shown (all of it); another one is refused", Destination: &in.Manifest},
 			&cli.StringFlag{Name: "reviewer", Usage: "who decides (self-declared)", Destination: &in.Reviewer},
 			&cli.StringFlag{Name: "reason", Usage: "why", Destination: &in.Reason},
-			&cli.DurationFlag{Name: "expires-in", Usage: "how long an approval may be used, at most 24h (default 1h)", Destination: &in.Life},
+			&cli.DurationFlag{Name: "expires-in", Usage: "how long an approval may be used, at most 24h", DefaultText: "1h", Destination: &in.Life},
 			keyFlag(&in.OperationKey),
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onPreparation(ctx, c, func(app wiring.App, pid id.Preparation) (err error) {
 				if err := need(c, "decision", "operation-key"); err != nil {
 					return err
+				}
+				if c.IsSet("expires-in") && in.Life == 0 {
+					// The use case takes 0 for "not given".
+					return fault.New(fault.InvalidArgument, "0s is outside 1s..%s", limits.ApprovalLifeMax).At("expires_in").
+						Hint("give at least 1s, or deny it: --decision deny")
 				}
 				in.Preparation = pid
 				if in.Decision, err = approval.ParseDecision(decision); err != nil {

@@ -11,7 +11,9 @@ import (
 	"cyberagent/app/standardcode"
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/admission"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/limits"
 	"cyberagent/domain/result"
 )
 
@@ -35,12 +37,12 @@ type commandFlags struct {
 
 func (f *commandFlags) flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation", Destination: &f.generation},
-		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint", Destination: &f.checkpoint},
+		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation (cyberagent drydock status RUN)", HideDefault: true, Destination: &f.generation},
+		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint (cyberagent drydock status RUN)", Destination: &f.checkpoint},
 		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust", Destination: &f.toolchain},
 		&cli.GenericFlag{Name: "arg", Usage: "one argument, byte for byte; repeat it for more", Value: &f.args, HideDefault: true},
 		&cli.StringFlag{Name: "workdir", Usage: "where to run, relative to the repository's root", Destination: &f.workdir},
-		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600 (default 300)", HideDefault: true, Destination: &f.timeout},
+		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600", DefaultText: "300", Destination: &f.timeout},
 		&cli.StringFlag{Name: "purpose", Usage: "why, for the reviewer", Destination: &f.purpose},
 		&cli.BoolFlag{Name: "enable-permission-control", Usage: "process gate", Destination: &f.gates.PermissionControl},
 		&cli.BoolFlag{Name: "enable-workspace-sandbox", Usage: "process gate", Destination: &f.gates.WorkspaceSandbox},
@@ -67,7 +69,8 @@ func (f *commandFlags) request(c *cli.Command, more ...string) (standardcode.Req
 	r.Command.Timeout = seconds(f.timeout)
 	if c.IsSet("timeout") && f.timeout == 0 {
 		// The use cases take 0 for "not given".
-		r.Command.Timeout = -time.Second
+		return r, fault.New(fault.InvalidArgument, "0s is outside 1s..%s", limits.MaxTimeout).At("timeout").
+			Hint("give 1 to %d seconds", int64(limits.MaxTimeout/time.Second))
 	}
 	return r, nil
 }

@@ -219,3 +219,38 @@ func TestBadInput_MissingFlagsAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// What the second step would refuse the first refuses, and the line that it prints
+// for the second repeats what was asked for.
+func TestBadInput_LivesAreRefusedAtOnceAndRepeated(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	source := h.MustScripts(t)
+	f := h.MustFlow(t, source)
+	p := f.MustPrepare(t, python("-c", "pass"))
+	for _, life := range []string{"99999h", "0s", "-1h", "1s"} {
+		f.MustRefuseCall(t, h, []string{"drydock", "create", f.run, "--life", life}, refusal{"invalid_argument", 2, "life"})
+	}
+	for _, life := range []string{"0s", "-1s", "25h"} {
+		f.MustRefuseCall(t, h, []string{"run", "sandbox", "review", p.ID, "--decision", "approve", "--operation-key", "k", "--expires-in", life},
+			refusal{"invalid_argument", 2, "expires_in"})
+	}
+	a := h.start(t, "drydock", "create", f.run, "--life", "48h", "--operation-key", "mine").Wait(t)
+	if a.code != 0 || !strings.Contains(string(a.stdout), " --life 48h0m0s --operation-key mine\n") {
+		t.Errorf("exit status %d, %s%s", a.code, a.stdout, a.stderr)
+	}
+}
+
+// The same value again leaves approvals as they are.
+func TestAuthority_TheSameValueAgainEndsNoApproval(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	f := h.MustFlow(t, h.MustScripts(t))
+	a := f.MustApprove(t, python("-c", "pass"))
+	p := MustAnswer[runView](t, h.call(t, "run", "profile", f.run, "docker"), 0)
+	w := MustAnswer[runView](t, h.call(t, "run", "permission", f.run, "workspace_access"), 0)
+	if p.ProfileRevision != 2 || w.PermissionRevision != 2 {
+		t.Errorf("the revisions are %d and %d", p.ProfileRevision, w.PermissionRevision)
+	}
+	f.MustFollow(t, MustAnswer[resultView](t, f.Execute(t, a), 0))
+}

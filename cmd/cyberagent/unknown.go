@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/domain/fault"
+	"cyberagent/internal/nearest"
+)
+
+// helpWord asks a group for help as --help does: `cyberagent run help create`.
+const helpWord = "help"
+
+// explain shows the help of the verb that the words name below c. What follows a
+// verb is its arguments.
+func explain(c *cli.Command, words []string) error {
+	for _, w := range words {
+		if len(c.Commands) == 0 {
+			break
+		}
+		sub := c.Command(w)
+		if sub == nil {
+			return unknownVerb(c, w)
+		}
+		c = sub
+	}
+	switch {
+	case c.Root() == c:
+		return cli.ShowRootCommandHelp(c)
+	case len(c.Commands) > 0:
+		return cli.ShowSubcommandHelp(c)
+	}
+	cli.HelpPrinter(c.Root().Writer, cli.CommandHelpTemplate, c)
+	return nil
+}
+
+// answersHelp makes --help beside arguments answer as it does alone: the library
+// looks for a verb of the argument's name and finds none.
+func answersHelp(s *session, c *cli.Command) {
+	for _, sub := range c.Commands {
+		answersHelp(s, sub)
+	}
+	c.CommandNotFound = func(_ context.Context, c *cli.Command, name string) {
+		s.unknown = explain(c, []string{name})
+	}
+}
+
+// groupAction teaches when a group is called alone, or says what is no verb of it.
+func groupAction(_ context.Context, c *cli.Command) error {
+	switch words := c.Args().Slice(); {
+	case len(words) == 0:
+		return explain(c, nil)
+	case words[0] == helpWord:
+		return explain(c, words[1:])
+	default:
+		return unknownVerb(c, words[0])
+	}
+}
+
+func unknownVerb(c *cli.Command, typed string) error {
+	e := fault.New(fault.InvalidArgument, "%q is not a verb of `%s`", typed, c.FullName()).At("verb")
+	if meant := meant(c.Root(), typed); len(meant) > 0 {
+		return e.Hint("did you mean `%s`? See also `%s --help`", strings.Join(meant, "` or `"), c.FullName())
+	}
+	return e.Hint("see `%s --help`", c.FullName())
+}
+
+// mostMeant is how many verbs are offered; of more nobody can choose.
+const mostMeant = 4
+
+// meant are the verbs of that name anywhere, or those whose names are nearest to it.
+func meant(root *cli.Command, typed string) (verbs []string) {
+	best := -1
+	var walk func(c *cli.Command)
+	walk = func(c *cli.Command) {
+		for _, sub := range c.Commands {
+			if sub.Hidden {
+				continue
+			}
+			for _, name := range sub.Names() {
+				d := nearest.Distance(typed, name)
+				if !nearest.Close(typed, name) || best >= 0 && d > best {
+					continue
+				}
+				if d < best {
+					verbs = nil
+				}
+				best, verbs = d, append(verbs, sub.FullName())
+			}
+			walk(sub)
+		}
+	}
+	walk(root)
+	verbs = slices.Compact(verbs)
+	return verbs[:min(len(verbs), mostMeant)]
+}
