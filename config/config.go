@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -112,12 +113,30 @@ func Load(in Input) (Config, error) {
 			}
 		}
 	}
+	if err := c.ledgerDir(); err != nil {
+		return c, err
+	}
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_API_VERSION", "DOCKER_CONTEXT", "CONTAINERD_ADDRESS"} {
 		if v, ok := in.Lookup(name); ok && v != "" {
 			c.Notices = append(c.Notices, name+" is set and ignored; use config.yaml, CYBERAGENT_* or flags")
 		}
 	}
 	return c, nil
+}
+
+// ledgerDir refuses a ledger of the operator's own choice in a directory that does not
+// exist: a mistyped path would silently begin another ledger. The home is made when
+// it is missing.
+func (c *Config) ledgerDir() error {
+	dir := filepath.Dir(c.Ledger.Path)
+	if dir == c.Home {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return invalid("the directory of %s does not exist", c.Ledger.Path).At("ledger.path").
+			Hint("make %s, or correct the path", dir)
+	}
+	return nil
 }
 
 func (c *Config) put(k key, v string, from Origin, where string) error {

@@ -32,7 +32,8 @@ func load(t *testing.T, file string, env, flags map[string]string) (config.Confi
 
 func TestLoad_FlagsWinOverEnvironmentOverFileOverDefault(t *testing.T) {
 	t.Parallel()
-	file := "engine: auto\ndocker:\n  socket: /file.sock\nimage:\n  docker: sha256:file\n"
+	digest := "sha256:" + strings.Repeat("a", 64)
+	file := "engine: auto\ndocker:\n  socket: /file.sock\nimage:\n  docker: " + digest + "\n"
 	c, err := load(t, file,
 		map[string]string{"CYBERAGENT_DOCKER_SOCKET": "unix:///env.sock", "CYBERAGENT_ENGINE": "containerd"},
 		map[string]string{"engine": "docker"})
@@ -45,7 +46,7 @@ func TestLoad_FlagsWinOverEnvironmentOverFileOverDefault(t *testing.T) {
 	}{
 		{"engine", c.Engine, "docker", config.FromFlag},
 		{"docker.socket", c.Docker.Socket, "/env.sock", config.FromEnvironment},
-		{"image.docker", c.Image.Docker, "sha256:file", config.FromFile},
+		{"image.docker", c.Image.Docker, digest, config.FromFile},
 		{"containerd.namespace", c.Containerd.Namespace, "cyberagent", config.FromDefault},
 	} {
 		if x.got != x.want || c.Origins[x.key] != x.origin {
@@ -63,6 +64,8 @@ func TestLoad_RefusesBadFilesNamingLineKeyAndNearestKey(t *testing.T) {
 		"a list":                    {"engine: [docker]\n", "engine", "correct"},
 		"a TCP address":             {"docker:\n  socket: tcp://10.0.0.1:2375\n", "docker.socket", "local socket"},
 		"a scalar for a section":    {"docker: /x\n", "docker", "correct"},
+		"a digest that is none":     {"image:\n  docker: notadigest\n", "image.docker", "fixture build"},
+		"a tag for containerd":      {"image:\n  containerd: name:latest\n", "image.containerd", "fixture build"},
 		"a key given twice":         {"engine: docker\nengine: auto\n", "", "correct"},
 		"something that is no YAML": {"engine: [\n", "", "correct"},
 	} {
@@ -92,6 +95,39 @@ func TestLoad_RefusesBadEnvironmentNamingTheKey(t *testing.T) {
 		if e := fault.From(err); e == nil || e.Code != fault.ConfigInvalid || e.Field != name {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// Readiness answers image_unconfigured for them.
+func TestLoad_LeavesMalformedDigestsOfTheEnvironmentToReadiness(t *testing.T) {
+	t.Parallel()
+	c, err := load(t, "image:\n  docker: ''\n", map[string]string{"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST": "latest"}, nil)
+	if err != nil || c.Image.Docker != "latest" {
+		t.Errorf("%q, %v", c.Image.Docker, err)
+	}
+}
+
+func TestLoad_ALedgerElsewhereNeedsItsDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "no", "such", "ledger.db")
+	for where, c := range map[string]struct {
+		file string
+		env  map[string]string
+	}{
+		"file":        {"ledger:\n  path: " + missing + "\n", nil},
+		"environment": {"", map[string]string{"CYBERAGENT_LEDGER_PATH": missing}},
+	} {
+		_, err := load(t, c.file, c.env, nil)
+		if e := fault.From(err); e == nil || e.Code != fault.ConfigInvalid || e.Field != "ledger.path" || !strings.Contains(e.Remedy, filepath.Dir(missing)) {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "no")); err == nil {
+		t.Error("the directory was made")
+	}
+	if _, err := load(t, "", map[string]string{"CYBERAGENT_LEDGER_PATH": filepath.Join(dir, "ledger.db")}, nil); err != nil {
+		t.Errorf("a directory that exists: %v", err)
 	}
 }
 

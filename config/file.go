@@ -93,7 +93,11 @@ func (c *Config) walk(n ast.Node, prefix string) error {
 			if err != nil {
 				return c.at(v, name, err.Error())
 			}
-			if err := keys()[k].set(c, s); err != nil {
+			err = keys()[k].set(c, s)
+			if err == nil && keys()[k].written != nil {
+				err = keys()[k].written(s)
+			}
+			if err != nil {
 				fe := fault.From(err)
 				return c.at(v, name, fe.Msg).Hint("%s", fe.Remedy)
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
 )
@@ -19,6 +20,18 @@ type key struct {
 	def  func(home string) string
 	set  func(c *Config, v string) error
 	get  func(c Config) string
+	// written is asked also about what the file says; nil asks nothing.
+	written func(v string) error
+}
+
+// exact refuses what is no digest where an operator keeps it. One that the
+// environment or a flag gives is an answer of readiness (image_unconfigured).
+func exact(v string) error {
+	if v == "" || admission.ValidDigest(v) {
+		return nil
+	}
+	return invalid("%q is not sha256: and 64 lower-case hexadecimal characters", v).
+		Hint("give the digest that `cyberagent fixture build` prints")
 }
 
 func fixed(v string) func(string) string { return func(string) string { return v } }
@@ -39,12 +52,12 @@ func keys() []key {
 				c.Engine = v
 				return nil
 			},
-			func(c Config) string { return c.Engine },
+			func(c Config) string { return c.Engine }, nil,
 		},
 		{
 			"docker.socket", []string{"CYBERAGENT_DOCKER_SOCKET"}, "Docker Engine's local socket", fixed(dockerSocket()),
 			func(c *Config, v string) (err error) { c.Docker.Socket, err = local(v); return err },
-			func(c Config) string { return c.Docker.Socket },
+			func(c Config) string { return c.Docker.Socket }, nil,
 		},
 		{
 			"docker.allow_desktop", []string{"CYBERAGENT_DOCKER_ALLOW_DESKTOP"}, "allow an engine behind a virtual machine (untested)", fixed("false"),
@@ -56,12 +69,12 @@ func keys() []key {
 				c.Docker.AllowDesktop = b
 				return nil
 			},
-			func(c Config) string { return strconv.FormatBool(c.Docker.AllowDesktop) },
+			func(c Config) string { return strconv.FormatBool(c.Docker.AllowDesktop) }, nil,
 		},
 		{
 			"containerd.address", []string{"CYBERAGENT_CONTAINERD_ADDRESS"}, "containerd's local socket", fixed("/run/containerd/containerd.sock"),
 			func(c *Config, v string) (err error) { c.Containerd.Address, err = local(v); return err },
-			func(c Config) string { return c.Containerd.Address },
+			func(c Config) string { return c.Containerd.Address }, nil,
 		},
 		{
 			"containerd.namespace", []string{"CYBERAGENT_CONTAINERD_NAMESPACE"}, "the product's own namespace", fixed("cyberagent"),
@@ -72,27 +85,27 @@ func keys() []key {
 				c.Containerd.Namespace = v
 				return nil
 			},
-			func(c Config) string { return c.Containerd.Namespace },
+			func(c Config) string { return c.Containerd.Namespace }, nil,
 		},
 		{
 			"containerd.runtime", []string{"CYBERAGENT_CONTAINERD_RUNTIME"}, "the runtime's name", fixed("io.containerd.runc.v2"),
 			func(c *Config, v string) error { c.Containerd.Runtime = v; return nil },
-			func(c Config) string { return c.Containerd.Runtime },
+			func(c Config) string { return c.Containerd.Runtime }, nil,
 		},
 		{
 			"image.docker", []string{"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST"}, "the one image's exact digest, for either engine", fixed(""),
 			func(c *Config, v string) error { c.Image.Docker = v; return nil },
-			func(c Config) string { return c.Image.Docker },
+			func(c Config) string { return c.Image.Docker }, exact,
 		},
 		{
 			"image.containerd", []string{"CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST"}, "another digest for containerd", fixed(""),
 			func(c *Config, v string) error { c.Image.Containerd = v; return nil },
-			func(c Config) string { return c.Image.Containerd },
+			func(c Config) string { return c.Image.Containerd }, exact,
 		},
 		{
 			"ledger.path", []string{"CYBERAGENT_LEDGER_PATH"}, "the ledger's file", func(home string) string { return filepath.Join(home, "ledger.db") },
 			func(c *Config, v string) (err error) { c.Ledger.Path, err = absolute("ledger.path", v); return err },
-			func(c Config) string { return c.Ledger.Path },
+			func(c Config) string { return c.Ledger.Path }, nil,
 		},
 		{
 			"drydock.life_days", []string{"CYBERAGENT_DRYDOCK_LIFE_DAYS"}, "how long a Drydock is kept", fixed(strconv.FormatInt(days(limits.DrydockLife.Hours()), 10)),
@@ -104,7 +117,7 @@ func keys() []key {
 				c.Drydock.LifeDays = n
 				return nil
 			},
-			func(c Config) string { return strconv.FormatInt(c.Drydock.LifeDays, 10) },
+			func(c Config) string { return strconv.FormatInt(c.Drydock.LifeDays, 10) }, nil,
 		},
 	}
 }

@@ -25,7 +25,8 @@ type baseTree struct {
 // what cannot be written safely or is not there (source_unsupported).
 func (l layout) survey(ctx context.Context, gitDir string, f format, commit string) (*baseTree, error) {
 	bad := func(format string, a ...any) *fault.Error {
-		return fault.New(fault.SourceUnsupported, format, a...).At("source")
+		return fault.New(fault.SourceUnsupported, format, a...).At("source").
+			Hint("a Drydock cannot have it: commit a tree without it, or name another repository; `git fsck` finds damage")
 	}
 	out, err := l.run(ctx, gitCall{gitDir: gitDir, args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
 	if err != nil {

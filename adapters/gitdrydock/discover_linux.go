@@ -27,7 +27,8 @@ func discover(path string) (repository, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return repository{}, fault.Wrap(fault.NotFound, err, "%s cannot be found", show(path)).At("workspace")
+		return repository{}, fault.Wrap(fault.NotFound, err, "%s cannot be found", show(path)).At("workspace").
+			Hint("name an existing directory of a git repository")
 	}
 	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
 		abs = filepath.Dir(abs)
@@ -35,7 +36,7 @@ func discover(path string) (repository, error) {
 	for dir := abs; ; dir = filepath.Dir(dir) {
 		r, found, err := look(dir)
 		if err != nil {
-			return r, fault.Wrap(fault.SourceUnsupported, err, "the repository at %s cannot be used", show(dir)).At("workspace")
+			return r, unsupported(err, "the repository at %s cannot be used", show(dir))
 		}
 		if found {
 			return r, nil

@@ -175,7 +175,7 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 	case readErr != nil && ctx.Err() == nil, readErr != nil && waitErr == nil:
 		return nil, readErr
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fault.New(fault.Internal, "git %s did not answer in time", c.args[0])
+		return nil, late(c)
 	case readErr != nil:
 		return nil, readErr
 	case ctx.Err() != nil:
@@ -193,6 +193,17 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 		return nil, fault.Wrap(fault.Internal, waitErr, "git %s failed", c.args[0])
 	}
 	return out.Bytes(), nil
+}
+
+// late says what a git that did not answer means: for a question about the source
+// that reads a few files, that one of them is none.
+func late(c gitCall) error {
+	if c.timeout == quickDeadline {
+		return unsupported(nil, "git %s did not answer in time", c.args[0]).
+			Hint("look at %s: something there holds up whoever reads it, such as a FIFO in a file's place or a disk that stands still", show(c.gitDir))
+	}
+	return fault.New(fault.Internal, "git %s did not answer in time", c.args[0]).
+		Hint("see whether the disk works, then repeat the call")
 }
 
 // full says that a file system has no room to speak of. git does not tell one

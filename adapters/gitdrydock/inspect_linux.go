@@ -87,15 +87,32 @@ func (l layout) scratch() (string, error) {
 	return os.MkdirTemp(dir, "inspect-*")
 }
 
+// unsupported refuses the source. What err says of itself to do is what to do.
 func unsupported(err error, format string, a ...any) *fault.Error {
-	return fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace")
+	f := fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace").
+		Hint("correct that in the repository, or name another clone of it; `git -C DIR fsck` and `git -C DIR config --list` tell more")
+	if inner, ok := errors.AsType[*fault.Error](err); ok && inner.Remedy != "" {
+		f.Remedy = inner.Remedy
+	}
+	return f
 }
 
 // checkSource refuses places that a Drydock cannot be made from.
 func (l layout) checkSource(r repository) error {
+	for _, p := range []string{r.topLevel, r.gitDir, r.commonDir, filepath.Dir(r.commonDir)} {
+		// Beside a bare repository there is room for others.
+		if p == filepath.Dir(r.commonDir) && filepath.Base(r.commonDir) != ".git" {
+			continue
+		}
+		if strings.HasPrefix(l.home+"/", strings.TrimSuffix(p, "/")+"/") && p != l.home {
+			return fault.New(fault.SourceUnsupported, "the product's home %s lies in it", show(l.home)).
+				Hint("set CYBERAGENT_HOME to a directory outside of every repository")
+		}
+	}
 	for _, p := range []string{r.topLevel, r.commonDir} {
 		if p == l.home || strings.HasPrefix(p, l.home+"/") {
-			return errors.New("it lies in the product's own directory: use the source that it was made from")
+			return fault.New(fault.SourceUnsupported, "it lies in the product's own directory").
+				Hint("name the source that it was made from; `cyberagent run show RUN` says where that is")
 		}
 		if err := checkLocal(p); err != nil {
 			return err

@@ -177,7 +177,8 @@ func (v visit) makeIndex(ctx context.Context) error {
 	_ = os.Remove(filepath.Join(v.registration, "index.lock"))
 	_, err := v.l.run(ctx, gitCall{gitDir: v.registration, args: []string{"read-tree", "--end-of-options", v.in.HeadCommit}})
 	if err != nil {
-		return because(err, fault.New(fault.SourceUnsupported, "the worktree's index cannot be made").At("source"))
+		return because(err, fault.New(fault.SourceUnsupported, "the worktree's index cannot be made").At("source").
+			Hint("check the repository with git fsck, then repeat the call"))
 	}
 	return nil
 }

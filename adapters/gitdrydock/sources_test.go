@@ -474,11 +474,47 @@ func TestDrydocks_RefusedSources(t *testing.T) {
 			if fault.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("Inspect: %s %v, want %s saying %q", fault.CodeOf(err), err, tt.code, tt.says)
 			}
+			if e := fault.From(err); e.Remedy == "" || e.Field == "" {
+				t.Errorf("nothing says what to do, or where: %+v", e)
+			}
 			left, _ := filepath.Glob(filepath.Join(home, "*", "*"))
 			if len(left) > 0 {
 				t.Errorf("Inspect left %q", left)
 			}
 		})
+	}
+}
+
+func TestDrydocks_InspectRefusesASourceAroundTheHome(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, below := range map[string]string{"in the worktree": "a/home", "in .git": ".git/cyberagent", "in a directory that is ignored": "ignored/home"} {
+		src := mustRepo(t, someFiles)
+		_, err := New(Config{Home: filepath.Join(src, below)}).Inspect(ctx, src)
+		if e := fault.From(err); !errors.Is(err, fault.SourceUnsupported) || !strings.Contains(e.Error(), "home") || !strings.Contains(e.Remedy, "CYBERAGENT_HOME") {
+			t.Errorf("%s: %v", name, err)
+		}
+		linked := filepath.Join(t.TempDir(), "w")
+		mustGit(t, src, "worktree", "add", "-q", "--detach", linked)
+		if _, err := New(Config{Home: filepath.Join(src, below)}).Inspect(ctx, linked); !errors.Is(err, fault.SourceUnsupported) {
+			t.Errorf("%s, of another worktree: %v", name, err)
+		}
+	}
+	// A name that only begins alike is another directory.
+	src := mustRepo(t, someFiles)
+	if _, err := New(Config{Home: src + "-home"}).Inspect(ctx, src); err != nil {
+		t.Errorf("beside the source: %v", err)
+	}
+}
+
+func TestDrydocks_InspectSaysWhatHoldsGitUp(t *testing.T) {
+	t.Parallel()
+	e := fault.From(late(gitCall{gitDir: "/src/.git", timeout: quickDeadline, args: []string{"config"}}))
+	if e.Code != fault.SourceUnsupported || !strings.Contains(e.Remedy, "/src/.git") {
+		t.Errorf("%+v", e)
+	}
+	if e = fault.From(late(gitCall{args: []string{"fast-import"}})); e.Code != fault.Internal || e.Remedy == "" {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -3,6 +3,7 @@ package standardcode
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"cyberagent/app/operation"
@@ -160,13 +161,22 @@ func (s *Service) approved(ctx context.Context, in ExecuteInput, c command.Comma
 		return p, a, fault.New(fault.ApprovalForeign, "preparation %s belongs to another Run", p.ID).At("preparation").
 			Hint("prepare the command for this Run")
 	case p.CommandSHA256 != c.Fingerprint():
-		return p, a, fault.New(fault.CommandMismatch, "the command is not the approved one").At("arg").
-			Hint("resupply exactly the command that was prepared, or prepare the new one").
-			With("approved_sha256", p.CommandSHA256).With("command_sha256", c.Fingerprint())
+		return p, a, otherCommand(p, a, c)
 	}
 	// A first look; the one that counts is in the admission's transaction.
 	_, err = a.Consume(p.ID, "adm_", s.Clock.Now())
 	return p, a, err
+}
+
+// otherCommand says in what the command is not the approved one.
+func otherCommand(p approval.Preparation, a approval.Approval, c command.Command) error {
+	fields := a.Command.Differences(c)
+	if len(fields) == 0 {
+		fields = []string{"preparation"} // the approval is another preparation's
+	}
+	return fault.New(fault.CommandMismatch, "the command is not the approved one: it differs in %s", strings.Join(fields, ", ")).At(fields[0]).
+		Hint("resupply exactly the command that was prepared (cyberagent run sandbox show %s), or prepare the new one", p.ID).
+		With("approved_sha256", p.CommandSHA256).With("command_sha256", c.Fingerprint())
 }
 
 // sameManifest recompiles and compares with what was approved.

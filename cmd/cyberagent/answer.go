@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"cyberagent/domain/fault"
+	"cyberagent/domain/run"
+	"cyberagent/internal/cleantext"
 )
 
 // begin decides how a verb answers: the flag, or the verb's own default.
@@ -43,12 +45,23 @@ func (s *session) answer(v any, text func(w io.Writer)) error {
 		buf = *bytes.NewBuffer(visible(buf.Bytes()))
 	} else {
 		text(&buf)
+		if s.outTerminal {
+			// Whatever somebody else wrote, such as a path, moves no terminal.
+			b := cleantext.Visible(buf.Bytes())
+			buf.Reset()
+			buf.Write(b)
+		}
 	}
 	if _, err := s.out.Write(buf.Bytes()); err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot write the answer; what was done is done").
-			Hint("repeat the call with the same operation key to read the recorded answer")
+		return unwritten(err)
 	}
 	return nil
+}
+
+// unwritten is true for verbs that only read, too.
+func unwritten(err error) error {
+	return fault.Wrap(fault.Internal, err, "the answer cannot be written to standard output").
+		Hint("see where standard output goes, then repeat the call; what a call has changed stays changed, and with the same operation key it answers that again")
 }
 
 // errorView is error.v1.
@@ -79,7 +92,7 @@ func (s *session) fail(err error) int {
 		_, _ = fmt.Fprintf(s.err, "  %s: %s\n", k, printable(e.Details[k]))
 	}
 	if e.Remedy != "" {
-		_, _ = fmt.Fprintf(s.err, "  what to do: %s\n", e.Remedy)
+		_, _ = fmt.Fprintf(s.err, "  what to do: %s\n", printable(e.Remedy))
 	}
 	return exitOf(e)
 }
@@ -109,7 +122,7 @@ func printable(s string) string {
 		if r == '\n' || r == '\t' {
 			return ' '
 		}
-		if r < 0x20 || (r >= 0x7f && r < 0xa0) || r == 0x2028 || r == 0x2029 || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
+		if run.Unsafe(r) {
 			return '?'
 		}
 		return r

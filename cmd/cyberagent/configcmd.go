@@ -41,10 +41,10 @@ func configGroup(s *session) *cli.Command {
 				}
 				v := configView{"config.v1", cfg.Home, cfg.File, cfg.Values(), append([]string{}, cfg.Notices...)}
 				return s.answer(v, func(w io.Writer) {
-					_, _ = fmt.Fprintf(w, "home %s\nfile %s\n\n", v.Home, v.File)
+					_, _ = fmt.Fprintf(w, "home %s\nfile %s\n\n", printable(v.Home), printable(v.File))
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 					for _, x := range v.Values {
-						_, _ = fmt.Fprintf(tw, "%s\t%s\t(%s)\t%s\n", x.Key, x.Value, x.Origin, x.Help)
+						_, _ = fmt.Fprintf(tw, "%s\t%s\t(%s)\t%s\n", x.Key, printable(x.Value), x.Origin, x.Help)
 					}
 					_ = tw.Flush()
 					for _, n := range v.Notices {
@@ -65,7 +65,7 @@ func configGroup(s *session) *cli.Command {
 					return err
 				}
 				v := configPath{"config-path.v1", cfg.File}
-				return s.answer(v, func(w io.Writer) { _, _ = fmt.Fprintln(w, v.Path) })
+				return s.answer(v, func(w io.Writer) { _, _ = fmt.Fprintln(w, printable(v.Path)) })
 			},
 		},
 	)

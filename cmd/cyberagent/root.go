@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +46,8 @@ type session struct {
 
 // invoke never exits: it returns the exit status (contract section 5).
 func invoke(ctx context.Context, args []string, p process) (code int) {
+	out := &remembered{w: p.out}
+	p.out = out
 	s := &session{process: p, flags: map[string]string{}, args: args}
 	s.asJSON = wantsJSON(args)
 	defer func() {
@@ -57,6 +60,9 @@ func invoke(ctx context.Context, args []string, p process) (code int) {
 	err := newRoot(s).Run(ctx, args)
 	if err == nil {
 		err = s.unknown
+	}
+	if _, ours := errors.AsType[*fault.Error](err); !ours && out.err != nil {
+		err = unwritten(out.err) // the library loses it
 	}
 	if err != nil {
 		return s.fail(interrupted(ctx, usage(err)))
@@ -72,6 +78,20 @@ func interrupted(ctx context.Context, err error) error {
 	}
 	return fault.Wrap(fault.Cancelled, err, "interrupted by a signal").
 		Hint("repeat the call; with the same operation key nothing is done twice")
+}
+
+// remembered remembers that writing failed: the library's help does not say so.
+type remembered struct {
+	w   io.Writer
+	err error
+}
+
+func (c *remembered) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // debugLog prints a stack only when a person asked for it.

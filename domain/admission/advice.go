@@ -33,7 +33,7 @@ var advices = map[Remediation]string{
 	UseLinuxContainers:   "use an engine for Linux containers of this machine's architecture",
 	UseSupportedHost:     "use a rootful Docker Engine on this Linux host, without user namespace remapping, with swap accounting",
 	RetryReadiness:       "free resources or enable the missing cgroup controller, then ask again",
-	ConfigureImage:       "set CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST to the digest that `cyberagent fixture build` printed",
+	ConfigureImage:       "set image.docker in config.yaml (`cyberagent config path`), or CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST, to the digest that `cyberagent fixture build` prints",
 	BuildImage:           "build it with `cyberagent fixture build`, or load it into the engine",
 	RebuildImage:         "build the image again with `cyberagent fixture build` and configure the new digest",
 	RebuildProject:       "build the project's image again with its present lockfiles",

@@ -5,6 +5,7 @@ package command
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -198,6 +199,23 @@ func (c Command) Wire() Wire {
 // Fingerprint is the SHA-256 of the canonical encoding. Two Commands that
 // differ in one byte differ in it.
 func (c Command) Fingerprint() string { return canon.Digest(c.Wire()) }
+
+// Differences names the fields, in the order of New, in which another Command
+// differs.
+func (c Command) Differences(o Command) (fields []string) {
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"toolchain", c.toolchain == o.toolchain}, {"arg", slices.Equal(c.args, o.args)}, {"workdir", c.workdir == o.workdir},
+		{"timeout", c.timeout == o.timeout}, {"purpose", c.purpose == o.purpose},
+	} {
+		if !f.same {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
 
 // Decode reads a stored standard-code-command.v1, strictly.
 func Decode(data []byte) (Command, error) {

@@ -374,3 +374,33 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDifferences_NamesEveryFieldThatDiffersInOrder(t *testing.T) {
+	t.Parallel()
+	in := command.Input{Toolchain: "go", Args: []string{"test", "./..."}, Workdir: "sub", Timeout: time.Minute, Purpose: "p"}
+	c, err := command.New(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*command.Input){
+		"":          func(*command.Input) {},
+		"toolchain": func(in *command.Input) { in.Toolchain = "rust" },
+		"arg":       func(in *command.Input) { in.Args = []string{"test ./..."} },
+		"workdir":   func(in *command.Input) { in.Workdir = "" },
+		"timeout":   func(in *command.Input) { in.Timeout = 0 },
+		"purpose":   func(in *command.Input) { in.Purpose = "q" },
+		"arg timeout purpose": func(in *command.Input) {
+			in.Args, in.Timeout, in.Purpose = []string{"vet"}, time.Second, "q"
+		},
+	} {
+		other := in
+		change(&other)
+		o, err := command.New(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Differences(o), " "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

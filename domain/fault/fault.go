@@ -26,9 +26,10 @@ type Error struct {
 	Err     error
 }
 
-// New makes an error with a code and a formatted sentence.
+// New makes an error with a code and a formatted sentence. Long words in it, such as
+// paths, are cut in the middle.
 func New(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Msg: brief(fmt.Sprintf(format, args...))}
 }
 
 // Wrap makes an error with a code and a sentence around a cause. A nil cause
@@ -60,7 +61,7 @@ func (e *Error) With(key, value string) *Error {
 	if c.Details == nil {
 		c.Details = map[string]string{}
 	}
-	c.Details[key] = value
+	c.Details[key] = brief(value)
 	return &c
 }
 
@@ -71,7 +72,7 @@ func (e *Error) Error() string {
 		s = e.Field + ": " + s
 	}
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s = brief(s + ": " + e.Err.Error())
 	}
 	return s
 }

@@ -37,7 +37,7 @@ func workdir(name, dir string) spoiled {
 // execution is another one than the approved one then.
 func elsewhere(name, dir string) spoiled {
 	s := workdir(name, dir)
-	s.execute = refusal{"command_mismatch", 3, "arg"}
+	s.execute = refusal{"command_mismatch", 3, "workdir"}
 	return s
 }
 
