@@ -22,7 +22,7 @@ func (l layout) notices(ctx context.Context, scratch string, r repository, set s
 		for _, x := range base.modules[:min(n, 5)] {
 			names = append(names, show(x.path))
 		}
-		out = append(out, fmt.Sprintf("%s stay empty directories: %s", plural(n, "submodule", "submodules"), strings.Join(names, ", ")))
+		out = append(out, fmt.Sprintf("%s: %s", plural(n, "submodule stays an empty directory", "submodules stay empty directories"), strings.Join(names, ", ")))
 	}
 	attrs, err := l.attributes(ctx, scratch, r, base)
 	if err != nil {
@@ -36,7 +36,9 @@ func (l layout) notices(ctx context.Context, scratch string, r repository, set s
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, fmt.Sprintf("%s written as the pointer, not as the content it names", plural(n, "LFS file is", "LFS files are")))
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s written as the pointer, not as the content it names", plural(n, "LFS file is", "LFS files are")))
+		}
 	}
 	if attrs.lineEnds || set.on("core.autocrlf") || set.last("core.eol") != "" {
 		out = append(out, "line ends are not converted: files have the bytes that git stores")

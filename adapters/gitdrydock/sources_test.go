@@ -186,7 +186,7 @@ func TestDrydocks_Sources(t *testing.T) {
 			mustGit(t, dir, "commit", "-q", "-m", "submodule")
 			want := snapshot(t, dir)
 			delete(want, "libs/sub/inner")
-			return result{dir: dir, want: want, notices: []string{"1 submodule stay empty directories: libs/sub"}}
+			return result{dir: dir, want: want, notices: []string{"1 submodule stays an empty directory: libs/sub"}}
 		}},
 		{"LFSFilesAreWrittenAsPointers", func(t *testing.T) result {
 			pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("a", 64) + "\nsize 5\n"
@@ -515,6 +515,15 @@ func TestDrydocks_InspectSaysWhatHoldsGitUp(t *testing.T) {
 	}
 	if e = fault.From(late(gitCall{args: []string{"fast-import"}})); e.Code != fault.Internal || e.Remedy == "" {
 		t.Errorf("%+v", e)
+	}
+}
+
+func TestDrydocks_InspectSaysNothingAboutLFSFilesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	src := mustRepo(t, map[string]string{".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "small.txt": "x\n"})
+	s, err := New(Config{Home: filepath.Join(t.TempDir(), "home")}).Inspect(context.Background(), src)
+	if err != nil || strings.Contains(strings.Join(s.Notices, "\n"), "LFS") {
+		t.Errorf("%v, %q", err, s.Notices)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/result"
 	"cyberagent/internal/cleantext"
 )
 
@@ -37,6 +38,9 @@ func printResult(w io.Writer, v standardcode.Result) {
 	}
 	_, _ = fmt.Fprintf(w, "checkpoint  %s (generation %d)\n", after, v.Checkpoint.GenerationAfter)
 	for _, a := range v.Artifacts {
+		if neverStarted(v) && a.SizeBytes == 0 {
+			continue // there was nobody to write
+		}
 		note := ""
 		if a.Lost {
 			note = ", part of it was lost"
@@ -48,6 +52,15 @@ func printResult(w io.Writer, v standardcode.Result) {
 	}
 	if v.Replayed {
 		_, _ = fmt.Fprintln(w, "This is the recorded answer; nothing was run.")
+	}
+}
+
+func neverStarted(v standardcode.Result) bool {
+	switch v.ReasonCode {
+	case result.IsolationMismatch, result.NeverStarted, result.StartFailed:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -99,6 +112,20 @@ func printRecovery(w io.Writer, v standardcode.Recovery) {
 		for _, st := range i.Steps {
 			steps = append(steps, string(st))
 		}
-		_, _ = fmt.Fprintf(w, "%s  %s (%s): %s %s\n", i.ExecutionID, i.Outcome, i.Seen, i.Why, strings.Join(steps, ", "))
+		_, _ = fmt.Fprintln(w, recoveryLine(i, steps))
 	}
+}
+
+// recoveryLine says what recovery saw and did; of a container that it did not look
+// at there is nothing to say.
+func recoveryLine(i standardcode.RecoveredItem, steps []string) string {
+	line := fmt.Sprintf("%s  %s", i.ExecutionID, i.Outcome)
+	if i.Seen != "" {
+		line += fmt.Sprintf(" (%s)", i.Seen)
+	}
+	line += ": " + printable(i.Why)
+	if len(steps) > 0 {
+		line += "; " + strings.Join(steps, ", ")
+	}
+	return line
 }

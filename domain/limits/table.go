@@ -71,7 +71,8 @@ func Table() []Row {
 		fixed("drydocks_per_repository", Count, DrydocksPerRepo, "domain", "worktrees cost disk"),
 		fixed("drydocks", Count, DrydocksTotal, "domain", "worktrees cost disk"),
 		span("drydock_life", DrydockLife, DrydockLifeMax, "domain", "what nobody uses is cleaned up"),
-		span("approval_life", ApprovalLife, ApprovalLifeMax, "domain", "a decision is about the present state"),
+		span("approval_life", ApprovalLife, ApprovalLifeMax, "domain",
+			"a decision is about the present state; the first is how long an approval may be used, the second also how long a request waits for its decision"),
 		span("readiness_life", ReadinessLife, ReadinessLife, "domain", "a probe is about the present state"),
 	}
 }

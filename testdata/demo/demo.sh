@@ -19,6 +19,12 @@ title() { printf '\n=== %s\n' "$*"; }
 step() { printf '\n--- %s\n' "$*"; }
 # show prints a command as a person would type it, then runs it.
 show() { printf '$ '; printf '%s ' "${@@Q}" | sed "s/'\([A-Za-z0-9_./:=-]*\)'/\1/g"; printf '\n'; "$@"; }
+# typed prints a command as show does, and of its answer the named lines only.
+typed() { # pattern command...
+	local pattern=$1
+	shift
+	show "$@" | grep -E "^([$]|($pattern) )"
+}
 # field reads one value of the product's text output.
 field() { awk -v k="$1" '$1 == k { print $2; exit }'; }
 
@@ -46,8 +52,8 @@ project() { # toolchain project quiet|loud
 		show cyberagent run create "test $project" --workspace "$src" | tee "$work/run"
 		run=$(field run <"$work/run")
 		step "2. What commands of this Run may do"
-		show cyberagent run profile "$run" docker | tail -n 3
-		show cyberagent run permission "$run" workspace_access | tail -n 3
+		typed 'profile|permission' cyberagent run profile "$run" docker
+		typed 'profile|permission' cyberagent run permission "$run" workspace_access
 		step "3. Its own worktree: first look at the source, then confirm exactly that"
 		show cyberagent drydock create "$run" | tee "$work/source"
 		show cyberagent drydock create "$run" --trust "$(field trust <"$work/source")" | tee "$work/drydock"
@@ -67,15 +73,15 @@ project() { # toolchain project quiet|loud
 		approval=$(field approval <"$work/prep")
 		step "6. What the reviewer sees, and the decision"
 		show cyberagent run sandbox request "$preparation" --by demo-agent
-		show cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1 | head -n 2
-		step "7. Execute: once, offline, in the fixed container"
+		typed 'approval|status|reviewer|expires' cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1
+		step "7. Execute: once, offline, in the fixed container (behind │ is what the command itself wrote)"
 	} >"$out"
 	local code=0 began=$EPOCHREALTIME
 	{
 		show cyberagent --output text run standard-code execute "${command[@]}" --preparation "$preparation" \
 			--approval "$approval" --operation-key execute-1 "${gates[@]}" >"$work/result" 2>"$work/output" || code=$?
 		head -n 1 "$work/result" # the command line
-		sed 's/^/  | /' "$work/output"
+		sed 's/^/│ /' "$work/output"
 		tail -n +2 "$work/result"
 	} >"$out"
 	local ended=$EPOCHREALTIME
@@ -94,6 +100,9 @@ project() { # toolchain project quiet|loud
 		exit 1
 	fi
 }
+
+printf 'engine %s\nimage  %s\n' "$CYBERAGENT_DOCKER_SOCKET" "$CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST"
+printf 'To use this engine yourself: testdata/engines/docker.sh up && export CYBERAGENT_DOCKER_SOCKET=%s\n' "$CYBERAGENT_DOCKER_SOCKET"
 
 title "One command from a repository to its Checkpoint (go, a project whose tests pass)"
 project go go loud
