@@ -11,7 +11,7 @@ func TestAuthority_AChangeDuringTheRunEndsIt(t *testing.T) {
 	}{
 		"the Run is paused":             {[]string{"pause"}, []string{"resume"}, "run_status changed"},
 		"the permission is taken back":  {[]string{"permission", "read_only"}, []string{"permission", "workspace_access"}, "permission_revision changed"},
-		"the permission is given again": {[]string{"permission", "workspace_access"}, nil, "permission_revision changed"},
+		"the permission is another one": {[]string{"permission", "full_access"}, []string{"permission", "workspace_access"}, "permission_revision changed"},
 		"the profile is taken back":     {[]string{"profile", "none"}, []string{"profile", "docker"}, "profile_revision changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,9 +30,7 @@ func TestAuthority_AChangeDuringTheRunEndsIt(t *testing.T) {
 				t.Errorf("it ended %s: %v", r.ended(), r.Details)
 			}
 			f.MustFollow(t, r)
-			if c.restore != nil {
-				set(c.restore)
-			}
+			set(c.restore)
 			f.MustRunOrdinarily(t)
 		})
 	}
