@@ -38,8 +38,9 @@ arguments() { # toolchain -> the command, one word a line
 }
 
 project() { # toolchain project quiet|loud
-	local tc=$1 project=$2 out=/dev/stdout
-	[ "$3" = loud ] || out=$work/quiet
+	local tc=$1 project=$2
+	# A descriptor, for /dev/stdout opened again would begin a file anew.
+	if [ "$3" = loud ]; then exec 4>&1; else exec 4>"$work/quiet"; fi
 	local src=$work/src/$project
 	mkdir -p "$src"
 	cp -R "$root/testdata/projects/$project/." "$src"
@@ -59,7 +60,7 @@ project() { # toolchain project quiet|loud
 		show cyberagent drydock create "$run" --trust "$(field trust <"$work/source")" | tee "$work/drydock"
 		checkpoint=$(field checkpoint <"$work/drydock")
 		generation=$(field generation <"$work/drydock")
-	} >"$out"
+	} >&4
 	local arg=()
 	mapfile -t arg < <(arguments "$tc")
 	local command=("$run" --generation "$generation" --checkpoint "$checkpoint" --toolchain "$tc" "${arg[@]}"
@@ -75,7 +76,7 @@ project() { # toolchain project quiet|loud
 		show cyberagent run sandbox request "$preparation" --by demo-agent
 		typed 'approval|status|reviewer|expires' cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1
 		step "7. Execute: once, offline, in the fixed container (behind │ is what the command itself wrote)"
-	} >"$out"
+	} >&4
 	local code=0 began=$EPOCHREALTIME
 	{
 		show cyberagent --output text run standard-code execute "${command[@]}" --preparation "$preparation" \
@@ -83,7 +84,7 @@ project() { # toolchain project quiet|loud
 		head -n 1 "$work/result" # the command line
 		sed 's/^/│ /' "$work/output"
 		tail -n +2 "$work/result"
-	} >"$out"
+	} >&4
 	local ended=$EPOCHREALTIME
 	awk -v tc="$tc" -v project="$project" -v code="$code" -v ms="$(((${ended/./} - ${began/./}) / 1000))" '
 		/^(succeeded|failed|timed_out|cancelled) / { status = $1; how = $0; sub(/^[a-z_]+ \(/, "", how); sub(/\)$/, "", how) }
