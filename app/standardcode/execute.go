@@ -168,14 +168,14 @@ func (s *Service) approved(ctx context.Context, in ExecuteInput, c command.Comma
 	return p, a, err
 }
 
-// otherCommand says in what the command is not the approved one.
+// otherCommand says in what the command is not the approved one. Only the
+// preparation's own approval has the command that was prepared.
 func otherCommand(p approval.Preparation, a approval.Approval, c command.Command) error {
-	fields := a.Command.Differences(c)
-	if len(fields) == 0 {
-		fields = []string{"preparation"} // the approval is another preparation's
+	e := fault.New(fault.CommandMismatch, "the command is not the approved one").At("arg")
+	if fields := a.Command.Differences(c); a.Preparation == p.ID && len(fields) > 0 {
+		e = fault.New(fault.CommandMismatch, "the command is not the approved one: it differs in %s", strings.Join(fields, ", ")).At(fields[0])
 	}
-	return fault.New(fault.CommandMismatch, "the command is not the approved one: it differs in %s", strings.Join(fields, ", ")).At(fields[0]).
-		Hint("resupply exactly the command that was prepared (cyberagent run sandbox show %s), or prepare the new one", p.ID).
+	return e.Hint("resupply exactly the command that was prepared (cyberagent run sandbox show %s), or prepare the new one", p.ID).
 		With("approved_sha256", p.CommandSHA256).With("command_sha256", c.Fingerprint())
 }
 

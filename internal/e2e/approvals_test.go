@@ -82,20 +82,23 @@ func TestApproval_AnotherCommandIsRefused(t *testing.T) {
 	h := MustHome(t)
 	f := h.MustFlow(t, h.MustSource(t, map[string]string{"sub/file": "x\n"}))
 	a := f.MustApprove(t, python("-c", "print(1)").within(20))
-	for name, spoil := range map[string]func(c *command){
-		"one byte of an argument": func(c *command) { c.args = []string{"-c", "print(2)"} },
-		"one argument more":       func(c *command) { c.args = []string{"-c", "print(1)", ""} },
-		"an argument in two":      func(c *command) { c.args = []string{"-c", "print", "(1)"} },
-		"one byte of the purpose": func(c *command) { c.purpose = "offline Tests" },
-		"the directory":           func(c *command) { c.workdir = "sub" },
-		"a second of the timeout": func(c *command) { c.timeout = 21 },
-		"the toolchain":           func(c *command) { c.toolchain = "node" },
+	for name, row := range map[string]struct {
+		field string
+		spoil func(c *command)
+	}{
+		"one byte of an argument": {"arg", func(c *command) { c.args = []string{"-c", "print(2)"} }},
+		"one argument more":       {"arg", func(c *command) { c.args = []string{"-c", "print(1)", ""} }},
+		"an argument in two":      {"arg", func(c *command) { c.args = []string{"-c", "print", "(1)"} }},
+		"one byte of the purpose": {"purpose", func(c *command) { c.purpose = "offline Tests" }},
+		"the directory":           {"workdir", func(c *command) { c.workdir = "sub" }},
+		"a second of the timeout": {"timeout", func(c *command) { c.timeout = 21 }},
+		"the toolchain":           {"toolchain", func(c *command) { c.toolchain = "node" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := f.request("execute", a)
 			q.command.args = append([]string{}, q.command.args...)
-			spoil(&q.command)
-			f.MustRefuse(t, q, refusal{"command_mismatch", 3, "arg"})
+			row.spoil(&q.command)
+			f.MustRefuse(t, q, refusal{"command_mismatch", 3, row.field})
 		})
 	}
 	// The directory itself has two spellings, which are one command.
