@@ -97,7 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fault.New(fault.ConfigInvalid, "%q is not a clean absolute directory", cfg.Dir).At("home").
 			Hint("set CYBERAGENT_HOME to an absolute path")
 	}
-	c, err := client.New("unix://"+cfg.Address, client.WithDefaultNamespace(cfg.Namespace), client.WithDialOpts(dialing(cfg.Address)))
+	c, err := client.New(cfg.Address, client.WithDefaultNamespace(cfg.Namespace), client.WithDialOpts(dialing(cfg.Address)))
 	if err != nil {
 		return nil, fault.Wrap(fault.ConfigInvalid, err, "containerd's socket %s", cfg.Address).At("containerd.address")
 	}
