@@ -76,7 +76,7 @@ answers() { # -> version
 	[ -S "$SOCKET" ] || return 1
 	ctr=$(find "$PROGRAMS" -name ctr -type f 2>/dev/null | sort | tail -n 1)
 	[ -n "$ctr" ] && [ -z "$DEBIAN" ] || ctr=$(find_program ctr) || return 1
-	timeout 10 "$ctr" --address "$SOCKET" version 2>/dev/null | sed -n '/^Server:/,$s/^ *Version: *//p' | grep .
+	CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 timeout 10 "$ctr" --address "$SOCKET" version 2>/dev/null | sed -n '/^Server:/,$s/^ *Version: *//p' | grep .
 }
 
 configure() {
