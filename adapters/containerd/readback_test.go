@@ -191,25 +191,27 @@ func TestReadback_Table(t *testing.T) {
 		"another's network":          {func(s *specs.Spec) { s.Linux.Namespaces[4].Path = "/proc/1/ns/net" }, "extra"},
 		"host's network":             {func(s *specs.Spec) { s.Linux.Namespaces = slices.Delete(s.Linux.Namespaces, 4, 5) }, "network_mode"},
 		"no mount namespace":         {func(s *specs.Spec) { s.Linux.Namespaces = slices.Delete(s.Linux.Namespaces, 1, 2) }, "extra"},
-		"a user namespace":           {func(s *specs.Spec) { s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: "user"}) }, "extra"},
-		"no memory limit":            {func(s *specs.Spec) { s.Linux.Resources.Memory = nil }, "memory_bytes"},
-		"more swap":                  {func(s *specs.Spec) { *s.Linux.Resources.Memory.Swap++ }, "memory_swap_bytes"},
-		"no pids limit":              {func(s *specs.Spec) { s.Linux.Resources.Pids = nil }, "pids"},
-		"no CPU limit":               {func(s *specs.Spec) { s.Linux.Resources.CPU = nil }, "nano_cpus"},
-		"a shorter period":           {func(s *specs.Spec) { *s.Linux.Resources.CPU.Period = 1000 }, "extra"},
-		"no OOM killer":              {func(s *specs.Spec) { yes := true; s.Linux.Resources.Memory.DisableOOMKiller = &yes }, "oom_kill"},
-		"all devices":                {func(s *specs.Spec) { s.Linux.Resources.Devices[0].Allow = true }, "extra"},
-		"a device":                   {func(s *specs.Spec) { s.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/kvm"}} }, "extra"},
-		"a hook":                     {func(s *specs.Spec) { s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/x"}}} }, "extra"},
-		"a sysctl":                   {func(s *specs.Spec) { s.Linux.Sysctl = map[string]string{"net.ipv4.ip_forward": "1"} }, "extra"},
-		"an annotation":              {func(s *specs.Spec) { s.Annotations = map[string]string{"a": "b"} }, "extra"},
-		"another cgroup":             {func(s *specs.Spec) { s.Linux.CgroupsPath = "/" }, "extra"},
-		"soft is not hard":           {func(s *specs.Spec) { s.Process.Rlimits[0].Hard++ }, "extra"},
-		"a path unmasked":            {func(s *specs.Spec) { s.Linux.MaskedPaths = s.Linux.MaskedPaths[1:] }, "masked_paths"},
-		"a writable mask":            {func(s *specs.Spec) { mountOn(s, isolation.GitTarget).Options[2] = "rw" }, "mounts"},
-		"no mask":                    {func(s *specs.Spec) { drop(s, isolation.GitTarget) }, "mounts"},
-		"a shared mount":             {func(s *specs.Spec) { mountOn(s, isolation.Workspace).Options[1] = "rshared" }, "mounts"},
-		"a recursive mount":          {func(s *specs.Spec) { mountOn(s, isolation.Workspace).Options[0] = "rbind" }, "extra"},
+		"a user namespace": {func(s *specs.Spec) {
+			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: "user"})
+		}, "extra"},
+		"no memory limit":   {func(s *specs.Spec) { s.Linux.Resources.Memory = nil }, "memory_bytes"},
+		"more swap":         {func(s *specs.Spec) { *s.Linux.Resources.Memory.Swap++ }, "memory_swap_bytes"},
+		"no pids limit":     {func(s *specs.Spec) { s.Linux.Resources.Pids = nil }, "pids"},
+		"no CPU limit":      {func(s *specs.Spec) { s.Linux.Resources.CPU = nil }, "nano_cpus"},
+		"a shorter period":  {func(s *specs.Spec) { *s.Linux.Resources.CPU.Period = 1000 }, "extra"},
+		"no OOM killer":     {func(s *specs.Spec) { yes := true; s.Linux.Resources.Memory.DisableOOMKiller = &yes }, "oom_kill"},
+		"all devices":       {func(s *specs.Spec) { s.Linux.Resources.Devices[0].Allow = true }, "extra"},
+		"a device":          {func(s *specs.Spec) { s.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/kvm"}} }, "extra"},
+		"a hook":            {func(s *specs.Spec) { s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/x"}}} }, "extra"},
+		"a sysctl":          {func(s *specs.Spec) { s.Linux.Sysctl = map[string]string{"net.ipv4.ip_forward": "1"} }, "extra"},
+		"an annotation":     {func(s *specs.Spec) { s.Annotations = map[string]string{"a": "b"} }, "extra"},
+		"another cgroup":    {func(s *specs.Spec) { s.Linux.CgroupsPath = "/" }, "extra"},
+		"soft is not hard":  {func(s *specs.Spec) { s.Process.Rlimits[0].Hard++ }, "extra"},
+		"a path unmasked":   {func(s *specs.Spec) { s.Linux.MaskedPaths = s.Linux.MaskedPaths[1:] }, "masked_paths"},
+		"a writable mask":   {func(s *specs.Spec) { mountOn(s, isolation.GitTarget).Options[2] = "rw" }, "mounts"},
+		"no mask":           {func(s *specs.Spec) { drop(s, isolation.GitTarget) }, "mounts"},
+		"a shared mount":    {func(s *specs.Spec) { mountOn(s, isolation.Workspace).Options[1] = "rshared" }, "mounts"},
+		"a recursive mount": {func(s *specs.Spec) { mountOn(s, isolation.Workspace).Options[0] = "rbind" }, "extra"},
 		"one more mount": {func(s *specs.Spec) {
 			s.Mounts = append(s.Mounts, specs.Mount{Destination: "/x", Type: "bind", Source: "/etc", Options: []string{"bind", rprivate, "ro", "nosuid", "nodev"}})
 		}, "mounts"},
@@ -219,7 +221,9 @@ func TestReadback_Table(t *testing.T) {
 		"/etc/hosts of the host": {func(s *specs.Spec) { mountOn(s, "/etc/hosts").Source = "/etc/hosts" }, "mounts"},
 		"another filesystem":     {func(s *specs.Spec) { mountOn(s, "/dev/mqueue").Type = "tmpfs" }, "tmpfs"},
 		"a writable /sys":        {func(s *specs.Spec) { mountOn(s, "/sys").Options[3] = "rw" }, "extra"},
-		"a tmpfs more":           {func(s *specs.Spec) { s.Mounts = append(s.Mounts, specs.Mount{Destination: "/run", Type: "tmpfs", Source: "tmpfs"}) }, "tmpfs"},
+		"a tmpfs more": {func(s *specs.Spec) {
+			s.Mounts = append(s.Mounts, specs.Mount{Destination: "/run", Type: "tmpfs", Source: "tmpfs"})
+		}, "tmpfs"},
 		"a tmpfs without inode limit": {func(s *specs.Spec) {
 			m := mountOn(s, isolation.CacheDir)
 			m.Options = slices.DeleteFunc(m.Options, func(o string) bool { return strings.HasPrefix(o, "nr_inodes") })

@@ -42,8 +42,11 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 		f, err := writeFIFO(v.run.Dir.file(stdinFIFO))
 		if err == nil {
 			p := &stdinPipe{e: e, c: c, f: f}
+			watching, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.MaxTimeout)
+			p.cancel = cancel
 			p.a = &attachment{closers: []io.Closer{f}}
 			e.attached.add(c, p.a)
+			go p.untilTheEnd(watching)
 			return p, nil
 		}
 		// The shim opens its end beside the start.
@@ -60,6 +63,16 @@ type stdinPipe struct {
 	f    *os.File
 	a    *attachment
 	once sync.Once
+
+	cancel context.CancelFunc // of untilTheEnd
+}
+
+// untilTheEnd lets go when the command ended: the shim keeps its end open and
+// passes on what nobody will read.
+func (p *stdinPipe) untilTheEnd(ctx context.Context) {
+	defer p.cancel()
+	_, _ = p.e.Wait(ctx, p.c)
+	p.a.close() // also when Close ended the wait
 }
 
 func (p *stdinPipe) Write(b []byte) (int, error) {
@@ -82,6 +95,7 @@ func (p *stdinPipe) Close() error {
 		_ = p.f.SetWriteDeadline(time.Unix(1, 0)) // wakes a Write that the command does not take
 		p.e.attached.drop(p.c, p.a)
 		p.a.close()
+		p.cancel()
 		go p.e.closeStdin(p.c)
 	})
 	return nil
