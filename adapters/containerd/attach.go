@@ -62,7 +62,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	case s.a.closed():
 		return n, errAbandoned
 	case errors.Is(err, io.EOF):
-		if lost := s.e.delivered(s.c); lost != nil {
+		if lost := s.e.delivered(s.c, s.a); lost != nil {
 			return n, lost
 		}
 		return n, io.EOF
@@ -72,13 +72,16 @@ func (s *stream) Read(b []byte) (int, error) {
 
 // delivered returns nil when the container's shim is alive: it closes its end
 // only when everything was passed on. A shim that was killed is noticed by the
-// engine within moments, so an answer that knows no end yet is asked again.
-func (e *Engine) delivered(c ports.ContainerID) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limits.EngineProbeCall)
+// engine within moments, so an answer that knows no end yet is asked again, and so
+// is an engine that is away.
+func (e *Engine) delivered(c ports.ContainerID, a *attachment) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limits.EngineCall)
 	defer cancel()
 	for pause := newBackoff(); ; {
 		t, err := e.taskOf(ctx, string(c))
 		switch {
+		case a.closed():
+			return errAbandoned
 		case err == nil && t == nil:
 			return fault.New(fault.EngineFailure, "the output of container %s ended with its shim", c)
 		case err == nil && t.GetStatus() == task.Status_STOPPED:

@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"io"
 	"maps"
 	"time"
 
@@ -131,7 +132,7 @@ func (e *Engine) detached(ctx context.Context, fn func(context.Context) error) e
 
 // remove goes through all five; what is not there is passed over.
 func (e *Engine) remove(ctx context.Context, name string, dir rundir) error {
-	if err := e.removeTask(ctx, name); err != nil {
+	if err := e.removeTask(ctx, name, dir); err != nil {
 		return err
 	}
 	if err := absentIsFine(do(ctx, e, "remove container "+name, func(ctx context.Context) error {
@@ -151,7 +152,7 @@ func (e *Engine) remove(ctx context.Context, name string, dir rundir) error {
 }
 
 // removeTask kills, waits for the end, lets go of what nobody read, and deletes.
-func (e *Engine) removeTask(ctx context.Context, name string) error {
+func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error {
 	c := ports.ContainerID(name)
 	for pause := newBackoff(); ; {
 		t, err := e.taskOf(ctx, name)
@@ -171,6 +172,8 @@ func (e *Engine) removeTask(ctx context.Context, name string) error {
 		}
 	}
 	e.detach(c)
+	stop := e.drain(dir)
+	defer stop()
 	return absentIsFine(do(ctx, e, "remove the task of container "+name, func(ctx context.Context) error {
 		_, err := e.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: name})
 		return err
@@ -181,6 +184,23 @@ func (e *Engine) removeTask(ctx context.Context, name string) error {
 func (e *Engine) detach(c ports.ContainerID) {
 	for _, a := range e.attached.take(c) {
 		a.close()
+	}
+}
+
+// drain reads, until stopped, what an owner that is gone left unread: the shim
+// does not let go of a task before it has passed everything on (pitfall B7).
+func (e *Engine) drain(dir rundir) (stop func()) {
+	var open []io.Closer
+	for _, name := range []string{stdoutFIFO, stderrFIFO} {
+		if f, err := readFIFO(dir.file(name)); err == nil {
+			open = append(open, f)
+			go func() { _, _ = io.Copy(io.Discard, f) }()
+		}
+	}
+	return func() {
+		for _, f := range open {
+			_ = f.Close()
+		}
 	}
 }
 

@@ -446,7 +446,7 @@ func TestInspect_ALostTaskHasRun(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
 		j.run()
-		must(t, l.removeTask(t.Context(), string(j.id)))
+		must(t, l.removeTask(t.Context(), string(j.id), l.rundir(j.owner.Admission, l.inst)))
 		c, err := l.Inspect(t.Context(), j.id)
 		must(t, err)
 		if c.State != ports.StateExited || c.StartedAt.IsZero() || c.Error == "" {

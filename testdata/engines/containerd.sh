@@ -13,7 +13,8 @@
 # CYBERAGENT_TEST_CONTAINERD_DEBIAN_ADDRESS, which only tests know.
 #
 # State: ${CYBERAGENT_DEV_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/cyberagent-dev}/containerd
-# and …/containerd-debian; programs: …/containerd-bin/<version>
+# and …/containerd-debian; programs: …/containerd-bin/<version>, or below
+# CYBERAGENT_CONTAINERD_PROGRAMS, which a second state can share.
 set -euo pipefail
 
 readonly PROG=${0##*/}
@@ -30,7 +31,7 @@ locate_state() {
 	else
 		STATE=$home/containerd VARIABLE=CYBERAGENT_CONTAINERD_ADDRESS
 	fi
-	PROGRAMS=$home/containerd-bin
+	PROGRAMS=${CYBERAGENT_CONTAINERD_PROGRAMS:-$home/containerd-bin}
 	RUN=$STATE/run
 	SOCKET=$RUN/containerd.sock
 	RECORD=$RUN/containerd.proc
