@@ -17,7 +17,7 @@ import (
 // opens their other ends. ctx bounds the attaching only; Close, Remove, or the
 // end of the container ends the attachment.
 func (e *Engine) Attach(ctx context.Context, c ports.ContainerID) (ports.Output, error) {
-	v, err := e.look(ctx, string(c))
+	v, err := e.ours(ctx, c)
 	if err != nil {
 		return ports.Output{}, err
 	}

@@ -23,7 +23,9 @@ type view struct {
 	task    *task.Process
 	asked   bool
 	started time.Time
-	oom     bool
+	// orphaned says that the task is lost and its processes live.
+	orphaned bool
+	oom      bool
 }
 
 // Inspect implements ports.Containers. What a dead process left without a
@@ -88,12 +90,17 @@ func (e *Engine) complete(ctx context.Context, record containers.Container) (vie
 	v := view{record: record}
 	// Whether a start was asked for is read before the task: between the two a
 	// task can only come into being, not be lost.
-	var err error
-	if v.run, err = runOf(record); err == nil && within(e.cfg.Dir, v.run.Dir) {
-		v.started, v.asked = v.run.Dir.started()
+	r, err := runOf(record)
+	if err == nil && within(e.cfg.Dir, r.Dir) {
+		v.run = r
+		v.started, v.asked = r.Dir.started()
 	}
 	if v.task, err = e.taskOf(ctx, record.ID); err != nil {
 		return v, err
+	}
+	if v.task == nil && v.asked {
+		pids, err := groupPIDs(record.ID)
+		v.orphaned = err != nil || len(pids) > 0
 	}
 	if v.state() == ports.StateExited {
 		v.oom = e.oomKilled(ctx, record.ID)
@@ -105,8 +112,11 @@ func (e *Engine) complete(ctx context.Context, record containers.Container) (vie
 // one that the runtime prepared and that never ran.
 func (v view) state() ports.ContainerState {
 	if v.task == nil {
-		if v.asked {
-			return ports.StateExited // lost with the engine, or with the machine
+		switch {
+		case v.orphaned:
+			return ports.StateRunning
+		case v.asked:
+			return ports.StateExited // lost with its shim, or with the machine
 		}
 		return ports.StateCreated
 	}
@@ -139,6 +149,8 @@ func (v view) report() ports.Container {
 		c.StartedAt = v.record.CreatedAt.UTC() // asked for, but nobody knows when
 	}
 	switch {
+	case v.orphaned:
+		c.Error = "its shim is gone and its processes live"
 	case v.task == nil:
 		c.Error = "its task is lost"
 	case c.State == ports.StateExited:
@@ -148,6 +160,16 @@ func (v view) report() ports.Container {
 		c.PID = int(v.task.GetPid())
 	}
 	return c
+}
+
+// ours returns the view of a container that this product made in this home. Only
+// such a one has FIFOs that may be opened and can be started.
+func (e *Engine) ours(ctx context.Context, c ports.ContainerID) (view, error) {
+	v, err := e.look(ctx, string(c))
+	if err == nil && v.run.Dir == "" {
+		err = foreign("container " + string(c))
+	}
+	return v, err
 }
 
 // glance is a look that a hung engine does not hold for long.

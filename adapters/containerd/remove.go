@@ -156,9 +156,12 @@ func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error 
 	c := ports.ContainerID(name)
 	for pause := newBackoff(); ; {
 		t, err := e.taskOf(ctx, name)
-		if err != nil || t == nil {
-			e.detach(c)
+		if err != nil {
 			return err
+		}
+		if t == nil {
+			e.detach(c)
+			return e.removeOrphans(ctx, name)
 		}
 		if t.GetStatus() == task.Status_STOPPED || t.GetStatus() == task.Status_UNKNOWN {
 			break
@@ -174,10 +177,34 @@ func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error 
 	e.detach(c)
 	stop := e.drain(dir)
 	defer stop()
-	return absentIsFine(do(ctx, e, "remove the task of container "+name, func(ctx context.Context) error {
+	if err := absentIsFine(do(ctx, e, "remove the task of container "+name, func(ctx context.Context) error {
 		_, err := e.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: name})
 		return err
-	}))
+	})); err != nil {
+		return err
+	}
+	return e.removeOrphans(ctx, name)
+}
+
+// removeOrphans ends processes that lost their shim, and takes their cgroup away.
+func (e *Engine) removeOrphans(ctx context.Context, name string) error {
+	for pause := newBackoff(); ; {
+		pids, err := groupPIDs(name)
+		if err == nil && len(pids) == 0 {
+			err = dropGroup(name)
+			if err == nil {
+				return nil
+			}
+		} else if err == nil {
+			err = killGroup(name)
+		}
+		if !pause.sleep(ctx) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			return fault.Wrap(fault.EngineFailure, err, "processes of container %s do not end", name)
+		}
+	}
 }
 
 // detach closes our attachments. Deleting a task waits for those who do not read.
@@ -217,6 +244,9 @@ func (e *Engine) gone(ctx context.Context, name string, dir rundir) (bool, error
 		return false, err
 	}
 	if there, err := dir.exists(); err != nil || there {
+		return false, err
+	}
+	if pids, err := groupPIDs(name); err != nil || len(pids) > 0 {
 		return false, err
 	}
 	t, err := e.taskOf(ctx, name)

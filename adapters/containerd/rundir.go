@@ -74,8 +74,11 @@ func (d rundir) prepare(stdin isolation.Stdin) error {
 		return bad(err)
 	}
 	for _, f := range etcFiles() {
-		// As root of the host; the user of the container reads it through a mount.
-		if err := os.WriteFile(d.file(f.name), []byte(f.content), 0o444); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := os.WriteFile(d.file(f.name), []byte(f.content), 0o600); err != nil {
+			return bad(err)
+		}
+		// The container's user reads it through its mount, whatever our umask is.
+		if err := os.Chmod(d.file(f.name), 0o444); err != nil {
 			return bad(err)
 		}
 	}

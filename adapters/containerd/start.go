@@ -25,7 +25,7 @@ import (
 func (e *Engine) Start(ctx context.Context, c ports.ContainerID) error {
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
-	v, err := e.look(ctx, string(c))
+	v, err := e.ours(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 // meanwhile. When the command has ended Write returns io.ErrClosedPipe, which is
 // normal.
 func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.WriteCloser, error) {
-	v, err := e.look(ctx, string(c))
+	v, err := e.ours(ctx, c)
 	switch {
 	case err != nil:
 		return nil, err

@@ -59,7 +59,14 @@ func (e *Engine) Thaw(ctx context.Context, c ports.ContainerID) error {
 }
 
 // signal is for PID 1; the kernel takes everything else in its namespace along.
+// What lost its shim gets no signal but KILL, by its cgroup.
 func (e *Engine) signal(ctx context.Context, c ports.ContainerID, s syscall.Signal) error {
+	if t, err := e.taskOf(ctx, string(c)); err == nil && t == nil {
+		if err := killGroup(string(c)); err != nil {
+			return fault.Wrap(fault.EngineFailure, err, "cannot kill what is left of container %s", c)
+		}
+		return nil
+	}
 	return do(ctx, e, s.String()+" for container "+string(c), func(ctx context.Context) error {
 		_, err := e.client.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: string(c), Signal: uint32(s)})
 		return err

@@ -51,9 +51,13 @@ func (e *Engine) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, err
 func (e *Engine) await(ctx context.Context, c ports.ContainerID, v view) {
 	ctx, cancel := context.WithTimeout(ctx, slowPoll)
 	defer cancel()
-	if !v.asked {
+	if !v.asked || v.orphaned {
+		var begun <-chan struct{}
+		if !v.asked {
+			begun = e.announcement(c)
+		}
 		select {
-		case <-e.announcement(c):
+		case <-begun:
 		case <-ctx.Done():
 		}
 		return

@@ -113,8 +113,7 @@ up() {
 		say "already running: containerd $(answers), pid $pid, socket $SOCKET"
 		return 0
 	fi
-	stop_shims "$STATE/state" "$SOCKET"
-	unmount_ours
+	# Shims that outlived their containerd are taken up again by the new one.
 	configure
 	# The shim is looked for in PATH first, so the right one must be there.
 	PATH=$bin:$PATH start_daemon "$RECORD" "$LOG" "$bin/containerd" --config "$CONFIG"
