@@ -71,8 +71,12 @@ func (e *Engine) unavailable(what string, err error) error {
 // refused says whether the engine answered with a refusal, also inside a fault:
 // then nothing of the request is under way any more.
 func refused(err error) bool {
-	if _, ok := errors.AsType[*fault.Error](err); !ok {
+	switch fault.CodeOf(err) {
+	case fault.DaemonUnreachable, fault.DaemonPermission, fault.EngineTimeout:
+		return false
+	case fault.Internal: // not a fault
 		err = native(err)
+	default:
 	}
 	return err != nil && !errdefs.IsUnavailable(err) && !errdefs.IsCanceled(err) && !errdefs.IsDeadlineExceeded(err) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
