@@ -54,8 +54,6 @@ verify: ## fail when formatting or a generated file is stale
 dist: ## build packages, binaries, SBOMs and checksums into dist/; the same bytes every time
 	@cmd/cyberagent/packaging/dist.sh $(VERSION)
 
-engine/up: ## start the development engine and leave it running
-	@testdata/engines/docker.sh up
 engine/up: ## start the development engines and leave them running
 	@testdata/engines/docker.sh up && testdata/engines/containerd.sh up && testdata/engines/containerd.sh --debian up
 
