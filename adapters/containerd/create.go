@@ -86,11 +86,11 @@ func (e *Engine) create(ctx context.Context, spec isolation.Spec) (containers.Co
 // vacant refuses a name that is taken.
 func (e *Engine) vacant(ctx context.Context, spec isolation.Spec) error {
 	_, err := e.record(ctx, spec.Name())
-	switch fault.CodeOf(err) {
-	case fault.NotFound:
-		return nil
-	case "":
+	switch {
+	case err == nil:
 		return fault.Wrap(fault.EngineFailure, errdefs.ErrAlreadyExists, "container %s", spec.Name())
+	case errors.Is(err, fault.NotFound):
+		return nil
 	}
 	return err
 }

@@ -33,14 +33,10 @@ type view struct {
 // created, or that exited when its start was asked for.
 func (e *Engine) Inspect(ctx context.Context, c ports.ContainerID) (ports.Container, error) {
 	v, err := e.look(ctx, string(c))
-	switch fault.CodeOf(err) {
-	case "":
+	if err == nil {
 		return v.report(), nil
-	case fault.NotFound:
-		adm := admissionOf(string(c))
-		if adm == "" {
-			break
-		}
+	}
+	if adm := admissionOf(string(c)); adm != "" && fault.CodeOf(err) == fault.NotFound {
 		if left, leftErr := e.leftovers(ctx, "", adm); leftErr == nil && len(left) > 0 {
 			return left[0], nil
 		}

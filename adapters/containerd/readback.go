@@ -91,7 +91,8 @@ func decode(raw typeurl.Any) (specs.Spec, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw.GetValue()))
 	dec.DisallowUnknownFields()
-	return s, dec.Decode(&s)
+	err := dec.Decode(&s)
+	return s, err
 }
 
 // isBinary says whether the shim's options name exactly that OCI runtime and
