@@ -35,6 +35,7 @@ var examples = map[string]string{
 	"drydock log":                 `cyberagent drydock log RUN`,
 	"drydock diff":                `cyberagent drydock diff RUN --base`,
 	"fixture build":               `cyberagent fixture build`,
+	"engine list":                 `cyberagent --engine auto engine list`,
 	"fixture inspect":             `cyberagent fixture inspect`,
 	"engine check":                `cyberagent engine check`,
 	"selftest crash":              `cyberagent selftest crash --repeat 2`,

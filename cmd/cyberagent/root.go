@@ -184,6 +184,7 @@ func globalFlags(s *session) []cli.Flag {
 		over("home", "home", "the product's home directory"),
 		over("engine", "engine", "docker, containerd or auto"),
 		over("docker.socket", "docker-socket", "Docker Engine's local socket"),
+		over("containerd.address", "containerd-address", "containerd's local socket"),
 		over("image.docker", "image-digest", "the fixed image's exact digest"),
 	}
 }
@@ -205,7 +206,9 @@ func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
 	if err != nil {
 		return err
 	}
-	app, stop, err := wiring.Open(ctx, cfg)
+	app, stop, err := wiring.Open(ctx, cfg, func(sentence string) {
+		_, _ = fmt.Fprintln(s.err, "cyberagent: note:", printable(sentence))
+	})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"cyberagent/app/doctor"
 	"cyberagent/app/drydocks"
 	"cyberagent/app/enginecheck"
+	"cyberagent/app/engines"
 	"cyberagent/app/runs"
 	"cyberagent/app/selftest"
 	"cyberagent/app/standardcode"
@@ -56,6 +57,7 @@ var answers = map[string]any{
 	"standard-code-approval-list.v1":  approvalList{},
 	"fixture.v1":                      fixtureView{},
 	"fixture-inspection.v1":           inspectionView{},
+	engines.ListProtocol:              engines.List{},
 	selftest.Protocol:                 selftest.Report{},
 	selftest.SoakProtocol:             selftest.SoakReport{},
 	"selftest-edges.v1":               edgeList{},

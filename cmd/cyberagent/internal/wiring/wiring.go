@@ -35,14 +35,14 @@ type App struct {
 	EngineCheck  *enginecheck.Service
 }
 
-// Options returns the whole graph for one configuration.
-func Options(cfg config.Config) fx.Option {
+// Options returns the whole graph for one configuration. notice may be nil.
+func Options(cfg config.Config, notice Notice) fx.Option {
 	return fx.Options(
 		fx.Supply(cfg),
 		hostModule(),
 		ledgerModule(),
 		drydockModule(),
-		engineModule(),
+		engineModule(notice),
 		appModule(),
 		engineCheckModule(),
 		fx.NopLogger,
@@ -50,9 +50,9 @@ func Options(cfg config.Config) fx.Option {
 }
 
 // Open builds and starts the graph. The returned function stops it.
-func Open(ctx context.Context, cfg config.Config) (App, func(), error) {
+func Open(ctx context.Context, cfg config.Config, notice Notice) (App, func(), error) {
 	var app App
-	stop, err := open(ctx, Options(cfg), fx.Populate(&app))
+	stop, err := open(ctx, Options(cfg, notice), fx.Populate(&app))
 	return app, stop, err
 }
 
@@ -88,11 +88,13 @@ func (c *closers) close() {
 	c.all = nil
 }
 
-// OpenFixture builds what the fixture verbs need; they use no ledger.
-func OpenFixture(cfg config.Config) (fixture.Service, error) {
+// OpenFixture builds what the fixture verbs need; they use no ledger. The engine
+// is the configured one, and for `auto` the first that answers: the image may be
+// what it is not ready for.
+func OpenFixture(ctx context.Context, cfg config.Config) (fixture.Service, func(), error) {
 	var svc fixture.Service
-	x := fx.New(fx.Supply(cfg), engineModule(), fixtureModule(), fx.NopLogger, fx.Populate(&svc))
-	return svc, cause(x.Err())
+	stop, err := open(ctx, fx.Supply(cfg), fx.Supply(fx.Annotate(ctx, fx.As(new(context.Context)))), engineModule(nil), fixtureModule(), fx.NopLogger, fx.Populate(&svc))
+	return svc, stop, err
 }
 
 func hostModule() fx.Option {
