@@ -52,6 +52,27 @@ type Worktrees interface {
 	CheckWorkdir(ctx context.Context, p drydock.Place, rel string) error
 }
 
+// Rewinds brings the files of a Drydock back to a Checkpoint.
+//
+// Invariants: those of Worktrees, and (1) no link is followed and nothing outside
+// of the root is written; (2) an entry that a Capture excludes is never touched:
+// where it is in the way, Rewind refuses; (3) unrecorded files are recorded
+// before the first of them is replaced; (4) the Capture that Rewind returns is of
+// files that were read back after the last one was written.
+type Rewinds interface {
+	// Plan compares the files, the current Checkpoint and the target. It lists up
+	// to most changes and changes nothing.
+	Plan(ctx context.Context, p drydock.Place, current, target id.Checkpoint, most int) (drydock.Plan, error)
+	// Rewind makes the files and the raw index those of the target and records
+	// them under o.Next. Another state than the confirmed one is
+	// trust_digest_mismatch. Repeating it with the same order after a crash goes on
+	// where the first ended.
+	Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder) (drydock.Rewound, error)
+	// Adopt makes the files of a new Drydock those of a Checkpoint of another one
+	// of the same base commit, and records them under next. Repeating it goes on.
+	Adopt(ctx context.Context, p drydock.Place, parent, next id.Checkpoint, from drydock.Place, target id.Checkpoint) (drydock.Capture, error)
+}
+
 // Masks owns the file that is mounted over /workspace/.git.
 type Masks interface {
 	// Mask makes the file if it is absent and returns what an open without

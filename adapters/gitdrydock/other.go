@@ -47,6 +47,18 @@ func (d *Drydocks) Diff(context.Context, drydock.Place, id.Checkpoint, id.Checkp
 	return errPlatform()
 }
 
+func (d *Drydocks) Plan(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint, int) (drydock.Plan, error) {
+	return drydock.Plan{}, errPlatform()
+}
+
+func (d *Drydocks) Rewind(context.Context, drydock.Place, drydock.RewindOrder) (drydock.Rewound, error) {
+	return drydock.Rewound{}, errPlatform()
+}
+
+func (d *Drydocks) Adopt(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint, drydock.Place, id.Checkpoint) (drydock.Capture, error) {
+	return drydock.Capture{}, errPlatform()
+}
+
 func (d *Drydocks) Verify(context.Context, drydock.Place) error { return errPlatform() }
 
 func (d *Drydocks) CheckWorkdir(context.Context, drydock.Place, string) error { return errPlatform() }
