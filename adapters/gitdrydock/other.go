@@ -59,6 +59,33 @@ func (d *Drydocks) Adopt(context.Context, drydock.Place, id.Checkpoint, id.Check
 	return drydock.Capture{}, errPlatform()
 }
 
+func (d *Drydocks) Deliver(context.Context, drydock.Place, id.Checkpoint) (drydock.Delivery, error) {
+	return drydock.Delivery{}, errPlatform()
+}
+
+func (d *Drydocks) Survey(context.Context, drydock.Drydock) (drydock.Remains, error) {
+	return drydock.Remains{}, errPlatform()
+}
+
+func (d *Drydocks) Clean(context.Context, drydock.Drydock) (drydock.Remains, error) {
+	return drydock.Remains{}, errPlatform()
+}
+
+func (d *Drydocks) Strays(context.Context, []id.Drydock) ([]drydock.Doubt, error) {
+	return nil, errPlatform()
+}
+
+func (d *Drydocks) Storage(context.Context, drydock.Place) (drydock.Storage, error) {
+	return drydock.Storage{}, errPlatform()
+}
+
+func (d *Drydocks) Compact(context.Context, drydock.Place) (before, after drydock.Storage, err error) {
+	return before, after, errPlatform()
+}
+
+// Idle says no: nothing here is ever to be finished.
+func (d *Drydocks) Idle(context.Context, id.Drydock) bool { return false }
+
 func (d *Drydocks) Verify(context.Context, drydock.Place) error { return errPlatform() }
 
 func (d *Drydocks) CheckWorkdir(context.Context, drydock.Place, string) error { return errPlatform() }

@@ -25,6 +25,9 @@ type Remains struct {
 	Registration bool
 	Branch       bool
 	Pin          bool // the ref that keeps the base commit
+	// Pending says that something of the Drydock's own is left, to be removed by
+	// another Clean.
+	Pending bool
 	// Kept is what is not removed, and why: anything in doubt.
 	Kept []Doubt
 }
