@@ -53,7 +53,7 @@ func (r *remnant) close() {
 func (r *remnant) remains(ctx context.Context, dd drydock.Drydock) drydock.Remains {
 	out := drydock.Remains{
 		Worktree: r.worktree, Registration: r.registration != "", Branch: r.branch, Pin: r.pin,
-		Kept: append(slices.Clone(r.stop), r.keep...),
+		Kept: append(slices.Clone(r.stop), r.keep...), Untouched: len(r.stop) > 0,
 	}
 	if r.worktree {
 		out.Content, _ = r.v.d.Usage(ctx, r.v.k.tree)

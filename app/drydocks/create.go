@@ -48,9 +48,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 	if life == 0 {
 		life = limits.DrydockLife
 	}
-	if life < time.Minute || life > limits.DrydockLifeMax {
-		return View{}, fault.New(fault.InvalidArgument, "%s is outside 1m..%s", life, limits.DrydockLifeMax).At("life").
-			Hint("give at most %s", limits.DrydockLifeMax)
+	if err := checkLife(life); err != nil {
+		return View{}, err
 	}
 	key, err := operation.NewKey(in.Run, "drydock.create", in.OperationKey, struct {
 		TrustDigest string
@@ -72,6 +71,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 		done.Replayed = replayed
 		return done, err
 	}
+	if v, ok, err := s.reconciled(ctx, key, in.Run); err != nil || ok {
+		return v, err
+	}
 	shown, err := s.Inspect(ctx, in.Run)
 	if err != nil {
 		return View{}, err
@@ -90,6 +92,14 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 		return View{}, err
 	}
 	return s.finish(ctx, key, d, place, capture)
+}
+
+func checkLife(life time.Duration) error {
+	if life >= time.Minute && life <= limits.DrydockLifeMax {
+		return nil
+	}
+	return fault.New(fault.InvalidArgument, "%s is outside 1m..%s", life, limits.DrydockLifeMax).At("life").
+		Hint("give at most %s", limits.DrydockLifeMax)
 }
 
 // begin records the Drydock as preparing, or finds the one that an earlier call
@@ -111,6 +121,13 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		old, err := rec.DrydockOfRun(rid)
 		switch {
 		case err == nil && old.Status == drydock.Preparing && old.Source.TrustDigest() == src.TrustDigest():
+			if fork, err := pendingFork(rec, old); err != nil || fork != nil {
+				if err == nil {
+					err = fault.New(fault.InProgress, "the Run's Drydock is being forked from another").At("run").
+						Hint("repeat the fork, or run `cyberagent drydock reconcile`")
+				}
+				return err
+			}
 			d = old
 			op, err := key.Find(rec)
 			if err != nil || op != nil {
@@ -135,6 +152,23 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		return key.Record(rec, nil, now)
 	})
 	return d, err
+}
+
+// reconciled answers a creation that was cut off and that a reconcile finished.
+func (s *Service) reconciled(ctx context.Context, key operation.Key, rid id.Run) (v View, done bool, err error) {
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		_, begun, err := recallIn(rec, key, &v)
+		if err != nil || !begun {
+			return err
+		}
+		d, err := rec.DrydockOfRun(rid)
+		if err != nil || d.Status == drydock.Preparing {
+			return err
+		}
+		v, done = view(d), true
+		return key.Answer(rec, v)
+	})
+	return v, done, err
 }
 
 // bounds keeps the number of Drydocks (contract section 3).
@@ -179,5 +213,11 @@ func (s *Service) finish(ctx context.Context, key operation.Key, d drydock.Drydo
 		}
 		return key.Answer(rec, v)
 	})
+	if fault.CodeOf(err) == fault.GenerationStale {
+		// A reconcile was faster; what it recorded is this creation.
+		if v, done, err := s.reconciled(ctx, key, d.Run); err != nil || done {
+			return v, err
+		}
+	}
 	return v, err
 }

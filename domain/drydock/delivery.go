@@ -25,6 +25,8 @@ type Remains struct {
 	Registration bool
 	Branch       bool
 	Pin          bool // the ref that keeps the base commit
+	// Untouched says that the doubts forbid to remove anything at all.
+	Untouched bool
 	// Pending says that something of the Drydock's own is left, to be removed by
 	// another Clean.
 	Pending bool
@@ -43,4 +45,13 @@ type Doubt struct {
 type Storage struct {
 	Bytes int64
 	Packs int64
+}
+
+// Repaired is what the runner said after it gave access back.
+type Repaired struct {
+	// Unreadable names up to 20 entries that stay closed, quoted as Go does.
+	Unreadable []string
+	// Intact says that the root and the mask were what they were before.
+	Intact bool
+	Detail string
 }

@@ -53,6 +53,11 @@ func Options(cfg config.Config, notice Notice) fx.Option {
 func Open(ctx context.Context, cfg config.Config, notice Notice) (App, func(), error) {
 	var app App
 	stop, err := open(ctx, Options(cfg, notice), fx.Populate(&app))
+	if err == nil {
+		// Creations that were cut off. What cannot be finished says so in the
+		// ledger and does not keep the verb from its work.
+		_, _ = app.Drydocks.Reconcile(ctx, false)
+	}
 	return app, stop, err
 }
 
@@ -123,6 +128,9 @@ func drydockModule() fx.Option {
 		},
 		func(d *gitdrydock.Drydocks) ports.Sources { return d },
 		func(d *gitdrydock.Drydocks) ports.Worktrees { return d },
+		func(d *gitdrydock.Drydocks) ports.Rewinds { return d },
+		func(d *gitdrydock.Drydocks) ports.Deliveries { return d },
+		func(d *gitdrydock.Drydocks) ports.Remnants { return d },
 		func(d *gitdrydock.Drydocks) ports.Masks { return d },
 		func(d *gitdrydock.Drydocks) ports.Meter { return d },
 	))
@@ -133,8 +141,13 @@ func appModule() fx.Option {
 		func(l ports.Ledger, s ports.Sources, c ports.Clock, i ports.IDs) *runs.Service {
 			return &runs.Service{Ledger: l, Sources: s, Clock: c, IDs: i}
 		},
-		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, c ports.Clock, i ports.IDs) *drydocks.Service {
-			return &drydocks.Service{Ledger: l, Sources: s, Worktrees: w, Clock: c, IDs: i}
+		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, r ports.Rewinds, d ports.Deliveries, m ports.Remnants,
+			sc *standardcode.Service, c ports.Clock, i ports.IDs,
+		) *drydocks.Service {
+			return &drydocks.Service{
+				Ledger: l, Sources: s, Worktrees: w, Rewinds: r, Deliveries: d, Remnants: m,
+				Repairs: standardcode.Repairs{Service: sc}, Clock: c, IDs: i,
+			}
 		},
 		func(l ports.Ledger, w ports.Worktrees, c ports.Clock) *approvals.Service {
 			return &approvals.Service{Ledger: l, Worktrees: w, Clock: c}
