@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,6 +158,12 @@ func (r *remnant) removeContent(ctx context.Context) ([]drydock.Doubt, error) {
 	if ctx.Err() != nil {
 		w.fail("", fmt.Errorf("not done in time: %w", ctx.Err()))
 	}
+	// What came meanwhile, or was not seen, is left too.
+	if len(w.left) == 0 {
+		for _, n := range w.list(root, "") {
+			w.fail(n.name, errors.New("it appeared while the content was removed"))
+		}
+	}
 	return w.left, nil
 }
 
@@ -191,15 +199,7 @@ func (w *remover) fail(path string, err error) {
 
 // empty removes what is in an open directory.
 func (w *remover) empty(dir int, path string, depth int) {
-	names, err := readNames(dir, w.dents, nil)
-	if err != nil {
-		w.fail(path, err)
-		return
-	}
-	for _, n := range names {
-		if path == "" && n.name == ".git" {
-			continue
-		}
+	for _, n := range w.list(dir, path) {
 		if w.ctx.Err() != nil {
 			return
 		}
@@ -207,6 +207,19 @@ func (w *remover) empty(dir int, path string, depth int) {
 			w.fail(join(path, n.name), err)
 		}
 	}
+}
+
+// list reads an open directory from its beginning, but for the control file.
+func (w *remover) list(dir int, path string) []dirent {
+	_, err := unix.Seek(dir, 0, io.SeekStart)
+	var names []dirent
+	if err == nil {
+		names, err = readNames(dir, w.dents, nil)
+	}
+	if err != nil {
+		w.fail(path, err)
+	}
+	return slices.DeleteFunc(names, func(n dirent) bool { return path == "" && n.name == ".git" })
 }
 
 func (w *remover) one(dir int, n dirent, path string, depth int) error {
@@ -221,9 +234,7 @@ func (w *remover) one(dir int, n dirent, path string, depth int) error {
 		return err
 	}
 	if depth >= removeDepth {
-		w.moved++
-		w.count++
-		return unix.Renameat(dir, n.name, w.root, fmt.Sprintf(".deep-%d-%d", os.Getpid(), w.count))
+		return w.lift(dir, n.name)
 	}
 	fd, err := openBeneath(dir, n.name, openDir)
 	if errors.Is(err, unix.EACCES) && w.widen(dir, n.name) {
@@ -245,6 +256,22 @@ func (w *remover) one(dir int, n dirent, path string, depth int) error {
 		return nil // named already
 	}
 	return unix.Unlinkat(dir, n.name, unix.AT_REMOVEDIR)
+}
+
+// lift moves a directory that lies too deep up to the root, under a free name.
+func (w *remover) lift(dir int, name string) error {
+	for {
+		w.count++
+		err := unix.Renameat2(dir, name, w.root, fmt.Sprintf(".deep-%d", w.count), unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EINVAL) { // the file system cannot; a directory never replaces one that is not empty
+			err = unix.Renameat(dir, name, w.root, fmt.Sprintf(".deep-%d", w.count))
+		}
+		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) {
+			continue
+		}
+		w.moved++
+		return err
+	}
 }
 
 // widen gives an ordinary user access to a closed directory of their own.
