@@ -181,7 +181,7 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, parent checkp
 		return drydock.Capture{}, fault.New(fault.Internal, "the Checkpoint's tree is %s, wanted was %s", tree, g.tree)
 	}
 	v.compact(ctx)
-	return work.record.capture(commit, tree, work.next.excluded), v.at("committed")
+	return work.record.capture(commit, tree, work.next.excluded), v.at("recorded")
 }
 
 // readBack walks the tree after a restoration. Nothing may differ from what was
@@ -212,7 +212,7 @@ func (v visit) readBack(ctx context.Context, w captureWork, parent checkpoint, r
 	}
 	return commitWork{
 		ref: w.ref, parent: w.parent, base: r.goal.tree, prev: before, next: res.next, record: rec,
-	}, v.at("captured")
+	}, v.at("restored")
 }
 
 func holdsExcluded(list []excluded, dir string) bool {
