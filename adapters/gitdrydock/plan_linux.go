@@ -48,6 +48,7 @@ func (l layout) readIndexOf(ctx context.Context, k dock, c checkpoint) ([]byte, 
 
 // restoration is everything that must be done to the files to reach a goal.
 type restoration struct {
+	from checkpoint
 	goal goal
 	// was is the Checkpoint that the files are compared with, now is what is on
 	// disk, expected what shall be there afterwards.
@@ -61,7 +62,9 @@ type restoration struct {
 	needed  []string // directories that must be there, parents first
 	index   bool     // the raw index differs
 	counts  drydock.Counts
-	blocked []excluded
+	// recorded is how the goal's tree differs from the Checkpoint's.
+	recorded drydock.Counts
+	blocked  []excluded
 }
 
 // restoration compares the current Checkpoint, the files, and the goal. What it
@@ -75,12 +78,13 @@ func (v visit) restoration(ctx context.Context, current checkpoint, g goal) (*re
 	if err != nil {
 		return nil, err
 	}
-	r := &restoration{goal: g, was: was, now: now}
+	r := &restoration{from: current, goal: g, was: was, now: now}
 	if now.next.index, err = v.readIndex(was.index); err != nil {
 		return nil, err
 	}
 	r.index = now.next.index.sha256 != g.indexSHA256
 
+	var recorded []change
 	want := map[string]leaf{} // mode 0 for nothing
 	kept := maps.Clone(was.kept)
 	for _, c := range now.changes {
@@ -95,6 +99,7 @@ func (v visit) restoration(ctx context.Context, current checkpoint, g goal) (*re
 	}
 	err = v.diffTree(ctx, side{tree: current.tree}, side{tree: g.tree}, func(out io.Reader) error {
 		return eachRaw(out, v.format, func(d rawDiff) {
+			recorded = append(recorded, change{kind: d.kind})
 			delete(kept, d.path)
 			x := leaf{path: d.path, mode: plainMode(d.now), oid: d.nowOID}
 			switch d.now {
@@ -109,6 +114,7 @@ func (v visit) restoration(ctx context.Context, current checkpoint, g goal) (*re
 	if err != nil {
 		return nil, damaged(err)
 	}
+	r.recorded = counts(recorded)
 	for _, p := range slices.Sorted(maps.Keys(want)) {
 		r.path(want[p])
 	}

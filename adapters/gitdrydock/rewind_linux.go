@@ -29,6 +29,7 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 	if err != nil {
 		return drydock.Rewound{}, err
 	}
+	var r *restoration
 	if m == nil || m.Next != o.Next {
 		done, err := v.k.readRef(v.format, o.Next)
 		if err != nil {
@@ -37,75 +38,91 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 		if done != "" {
 			return v.rewound(ctx, o, done)
 		}
-		if m, err = v.beginRewind(ctx, o, m != nil); err != nil {
+		if m, r, err = v.beginRewind(ctx, o, m != nil); err != nil {
 			return drydock.Rewound{}, err
 		}
 	}
-	list, err := v.named(ctx, m.Parent, m.Target)
-	if err != nil {
-		return drydock.Rewound{}, err
+	if r == nil {
+		if r, err = v.resumeRewind(ctx, m); err != nil {
+			return drydock.Rewound{}, err
+		}
 	}
-	c, err := v.reach(ctx, a, captureWork{ref: o.Next, parentID: m.Parent, parent: list[0].commit}, list[0], v.target(list[1]))
-	if err != nil {
-		return drydock.Rewound{}, err
+	w := drydock.Rewound{}
+	if w.Result, err = v.reach(ctx, a, captureWork{ref: o.Next, parentID: m.Parent, parent: r.from.commit}, r); err != nil {
+		return w, err
 	}
 	if err := os.Remove(v.k.file("rewind.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return drydock.Rewound{}, fault.Wrap(fault.Internal, err, "the Drydock's own records cannot be written")
+		return w, fault.Wrap(fault.Internal, err, "the Drydock's own records cannot be written")
 	}
-	w := drydock.Rewound{Result: c}
 	if m.Parent == o.Saved {
-		saved := list[0].capture()
+		saved := r.from.capture()
 		w.Saved = &saved
 	}
 	return w, v.at("rewound")
 }
 
-// beginRewind checks what was confirmed, keeps what is not recorded, and leaves
-// the marker without which no file is changed.
-func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupted bool) (*marker, error) {
-	m := &marker{Next: o.Next, Target: o.Target, Parent: o.Current}
-	saved, err := v.k.readRef(v.format, o.Saved)
+// resumeRewind compares again, with the Checkpoint that the marker names.
+func (v visit) resumeRewind(ctx context.Context, m *marker) (*restoration, error) {
+	list, err := v.named(ctx, m.Parent, m.Target)
 	if err != nil {
 		return nil, err
 	}
-	if saved == "" {
-		list, err := v.named(ctx, o.Current, o.Target)
-		if err != nil {
-			return nil, err
-		}
-		r, err := v.restoration(ctx, list[0], v.target(list[1]))
-		if err != nil {
-			return nil, err
-		}
-		if got := r.digest(o.Current, o.Target); got != o.Digest {
-			return nil, fault.New(fault.TrustMismatch, "the files are not what was confirmed").At("confirm").
-				Hint("look at the preview again and confirm its digest").With("digest", got)
-		}
-		if err := r.refuse(); err != nil {
-			return nil, err
+	return v.restoration(ctx, list[0], v.target(list[1]))
+}
+
+// beginRewind checks what was confirmed, keeps what is not recorded, and leaves
+// the marker without which no file is changed. The restoration is nil when the
+// files must be compared with another Checkpoint than the current one.
+func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupted bool) (*marker, *restoration, error) {
+	m := &marker{Next: o.Next, Target: o.Target, Parent: o.Current}
+	saved, err := v.k.readRef(v.format, o.Saved)
+	if err != nil {
+		return nil, nil, err
+	}
+	var r *restoration
+	if saved != "" {
+		m.Parent = o.Saved
+	} else {
+		if r, err = v.confirmed(ctx, o); err != nil {
+			return nil, nil, err
 		}
 		if r.unrecorded() > 0 && !interrupted {
-			if _, err := v.capture(ctx, captureWork{ref: o.Saved, parentID: o.Current, parent: list[0].commit}, func() (*manifest, error) {
-				return v.l.manifestOf(ctx, v.k, v.format, list[0].commit)
+			if _, err := v.capture(ctx, captureWork{ref: o.Saved, parentID: o.Current, parent: r.from.commit}, func() (*manifest, error) {
+				return v.l.manifestOf(ctx, v.k, v.format, r.from.commit)
 			}); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			m.Parent = o.Saved
+			m.Parent, r = o.Saved, nil
 		}
-	} else {
-		m.Parent = o.Saved
 	}
 	if err := v.at("saved"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = writeAtomic(v.k.file("rewind.json"), b, true)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "the Drydock's own records cannot be written")
+		return nil, nil, fault.Wrap(fault.Internal, err, "the Drydock's own records cannot be written")
 	}
-	return m, v.at("marked")
+	return m, r, v.at("marked")
+}
+
+// confirmed compares and refuses another state than the one that was shown.
+func (v visit) confirmed(ctx context.Context, o drydock.RewindOrder) (*restoration, error) {
+	list, err := v.named(ctx, o.Current, o.Target)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.restoration(ctx, list[0], v.target(list[1]))
+	if err != nil {
+		return nil, err
+	}
+	if got := r.digest(o.Current, o.Target); got != o.Digest {
+		return nil, fault.New(fault.TrustMismatch, "the files are not what was confirmed").At("confirm").
+			Hint("look at the preview again and confirm its digest").With("digest", got)
+	}
+	return r, r.refuse()
 }
 
 // refuse says why a restoration cannot be done.
@@ -140,19 +157,16 @@ func (v visit) rewound(ctx context.Context, o drydock.RewindOrder, done oid) (dr
 	return w, nil
 }
 
-// reach changes the files to a goal and records them as a child of a Checkpoint.
-// They are read back before they are recorded.
-func (v visit) reach(ctx context.Context, a access, w captureWork, parent checkpoint, g goal) (drydock.Capture, error) {
+// reach changes the files to a goal and records them as a child of the
+// Checkpoint that they were compared with. They are read back before they are
+// recorded.
+func (v visit) reach(ctx context.Context, a access, w captureWork, r *restoration) (drydock.Capture, error) {
 	done, err := v.k.readRef(v.format, w.ref)
 	if err != nil {
 		return drydock.Capture{}, err
 	}
 	if done != "" {
 		return v.replay(ctx, w.parentID, w.ref, done)
-	}
-	r, err := v.restoration(ctx, parent, g)
-	if err != nil {
-		return drydock.Capture{}, err
 	}
 	if err := r.refuse(); err != nil {
 		return drydock.Capture{}, err
@@ -166,7 +180,7 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, parent checkp
 	}
 	v.k.sweep(w.ref)
 	git := v.l.startImport(ctx, v.k)
-	work, err := v.readBack(ctx, w, parent, r)
+	work, err := v.readBack(ctx, w, r)
 	if err != nil {
 		git.abandon()
 		return drydock.Capture{}, err
@@ -177,8 +191,8 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, parent checkp
 	if err != nil {
 		return drydock.Capture{}, err
 	}
-	if tree != g.tree {
-		return drydock.Capture{}, fault.New(fault.Internal, "the Checkpoint's tree is %s, wanted was %s", tree, g.tree)
+	if tree != r.goal.tree {
+		return drydock.Capture{}, fault.New(fault.Internal, "the Checkpoint's tree is %s, wanted was %s", tree, r.goal.tree)
 	}
 	v.compact(ctx)
 	return work.record.capture(commit, tree, work.next.excluded), v.at("recorded")
@@ -186,7 +200,7 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, parent checkp
 
 // readBack walks the tree after a restoration. Nothing may differ from what was
 // wanted, but for directories that stay for the excluded entries in them.
-func (v visit) readBack(ctx context.Context, w captureWork, parent checkpoint, r *restoration) (commitWork, error) {
+func (v visit) readBack(ctx context.Context, w captureWork, r *restoration) (commitWork, error) {
 	res, err := scan(ctx, v.k.tree, r.expected)
 	if err != nil {
 		return commitWork{}, err
@@ -204,12 +218,13 @@ func (v visit) readBack(ctx context.Context, w captureWork, parent checkpoint, r
 			Hint("stop what works in the Drydock, then repeat")
 	}
 	before := newManifest(v.format)
-	before.dirs, before.excluded, before.index.sha256 = parent.dirs, parent.excluded, parent.IndexSHA256
-	rec := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256}
+	before.dirs, before.excluded, before.index.sha256 = r.from.dirs, r.from.excluded, r.from.IndexSHA256
+	rec := record{Version: 1, Checkpoint: w.ref, Parent: w.parentID, IndexSHA256: res.next.index.sha256, Changed: r.recorded}
 	rec.Files, rec.Entries, rec.Bytes = res.next.totals()
-	if rec.Changed, err = v.changed(ctx, side{parent.tree, parent.dirs}, side{r.goal.tree, res.next.dirs}); err != nil {
-		return commitWork{}, err
-	}
+	diffSorted(r.from.dirs, res.next.dirs, func(_ string, kind drydock.ChangeKind) {
+		n := counts([]change{{kind: kind}})
+		rec.Changed.Added, rec.Changed.Deleted = rec.Changed.Added+n.Added, rec.Changed.Deleted+n.Deleted
+	})
 	return commitWork{
 		ref: w.ref, parent: w.parent, base: r.goal.tree, prev: before, next: res.next, record: rec,
 	}, v.at("restored")
@@ -271,6 +286,9 @@ func (v visit) adopt(ctx context.Context, a access, parent, next id.Checkpoint, 
 	if err != nil {
 		return drydock.Capture{}, err
 	}
-	g := other.target(theirs[0])
-	return v.reach(ctx, a, captureWork{ref: next, parentID: parent, parent: mine[0].commit}, mine[0], g)
+	r, err := v.restoration(ctx, mine[0], other.target(theirs[0]))
+	if err != nil {
+		return drydock.Capture{}, err
+	}
+	return v.reach(ctx, a, captureWork{ref: next, parentID: parent, parent: mine[0].commit}, r)
 }
