@@ -59,6 +59,7 @@ func (s *Service) Checkpoint(ctx context.Context, in CheckpointInput) (Checkpoin
 	if err != nil {
 		return v, err
 	}
+	s.hit("checkpoint.captured")
 	now := s.Clock.Now()
 	parent := d.Checkpoint
 	d = d.Advance(next, now)

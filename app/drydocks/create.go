@@ -87,10 +87,12 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	s.hit("create.begun")
 	place, capture, err := s.Worktrees.Create(ctx, d.ID, id.FirstCheckpoint(d.ID), d.Source)
 	if err != nil {
 		return View{}, err
 	}
+	s.hit("create.created")
 	return s.finish(ctx, key, d, place, capture)
 }
 

@@ -13,6 +13,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/config"
 	"cyberagent/domain/fault"
+	"cyberagent/ports"
 )
 
 // process is everything that a verb may touch of its surroundings. Nothing
@@ -21,6 +22,8 @@ type process struct {
 	out, err                 io.Writer
 	lookup                   func(string) (string, bool)
 	outTerminal, errTerminal bool
+	// failAt is nil but in tests that ask for a crash between two steps.
+	failAt ports.FailPoints
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -213,5 +216,6 @@ func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
 		return err
 	}
 	defer stop()
+	app.Drydocks.Fail = s.failAt
 	return use(app)
 }
