@@ -43,7 +43,7 @@ func envNumber(t *testing.T, name string, otherwise uint64) uint64 {
 func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 	t.Parallel()
 	const rounds = 20 // trees a Drydock
-	trees := int(envNumber(t, treesEnv, 80))
+	trees := int(envNumber(t, treesEnv, 60))
 	seed := envNumber(t, seedEnv, uint64(time.Now().UnixNano()))
 	for n := range (trees + rounds - 1) / rounds {
 		seed := seed + uint64(n)
@@ -71,6 +71,7 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 			was := readBack(t, y, y.first.Commit)
 			type shot struct {
 				commit string
+				tree   string
 				name   id.Checkpoint
 				files  map[string]string
 				index  string
@@ -94,7 +95,6 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 				from := y.last
 				drift := y.drift()
 				c := y.capture()
-				checkSame(t, want, readBack(t, y, c.Commit))
 				changed := difference(leaves(was), leaves(want))
 				if got := y.changes(from, y.last); !slices.Equal(sorted(got), changed) {
 					t.Fatalf("Changes are %q, want %q", got, changed)
@@ -108,7 +108,7 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 				if t.Failed() {
 					return
 				}
-				shots, was = append(shots, shot{c.Commit, y.last, want, index()}), want
+				shots, was = append(shots, shot{c.Commit, c.Tree, y.last, want, index()}), want
 			}
 			for _, s := range shots {
 				checkSame(t, s.files, readBack(t, y, s.commit))
@@ -124,7 +124,9 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 				}
 				w := y.rewind(shots[i].name)
 				checkSame(t, shots[i].files, snapshot(t, g.root))
-				checkSame(t, shots[i].files, readBack(t, y, w.Result.Commit))
+				if w.Result.Tree != shots[i].tree { // git read that one back before
+					t.Errorf("the tree is %s, the Checkpoint had %s", w.Result.Tree, shots[i].tree)
+				}
 				if index() != shots[i].index {
 					t.Errorf("the index is not the one of %s", shots[i].name)
 				}
