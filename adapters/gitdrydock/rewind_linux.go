@@ -122,7 +122,10 @@ func (v visit) confirmed(ctx context.Context, o drydock.RewindOrder) (*restorati
 		return nil, fault.New(fault.TrustMismatch, "the files are not what was confirmed").At("confirm").
 			Hint("look at the preview again and confirm its digest").With("digest", got)
 	}
-	return r, r.refuse()
+	if err := r.refuse(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // refuse says why a restoration cannot be done.

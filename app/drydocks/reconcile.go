@@ -90,14 +90,12 @@ func (s *Service) finishCreation(ctx context.Context, st state, v *ReconcileView
 		return nil
 	}
 	err := s.create(ctx, d)
-	switch fault.CodeOf(err) {
-	case "":
+	switch {
+	case err == nil:
 		v.Finished = append(v.Finished, KeptView{d.Run, d.ID, drydock.Ready, "its creation was cut off and is complete"})
 		return nil
-	case fault.Internal:
-		if ctx.Err() != nil {
-			return err
-		}
+	case ctx.Err() != nil:
+		return err
 	}
 	v.Kept = append(v.Kept, KeptView{d.Run, d.ID, d.Status, err.Error()})
 	if st.looked() || drydock.Pending(st.steps) != nil {

@@ -71,6 +71,14 @@ func (s *Service) step(d drydock.Drydock, v drydock.Verb, p drydock.Phase, key s
 
 // take writes a Drydock's next state with its receipt and its event.
 func (s *Service) take(rec ports.Records, d drydock.Drydock, step drydock.Step) error {
+	old, err := rec.Drydock(d.ID)
+	if err != nil {
+		return err
+	}
+	if !old.Status.CanBecome(d.Status) {
+		return fault.New(fault.DrydockNotReady, "a Drydock that is %s cannot become %s", old.Status, d.Status).At("run").
+			Hint("look at `cyberagent drydock status %s`", d.Run)
+	}
 	if err := rec.UpdateDrydock(d); err != nil {
 		return err
 	}

@@ -33,7 +33,6 @@ type yard struct {
 	t            *testing.T
 	home, source string
 	run          string
-	keys         int
 }
 
 func mustYard(t *testing.T) *yard {
