@@ -57,8 +57,8 @@ type Worktrees interface {
 // Invariants: those of Worktrees, and (1) no link is followed and nothing outside
 // of the root is written; (2) an entry that a Capture excludes is never touched:
 // where it is in the way, Rewind refuses; (3) unrecorded files are recorded
-// before the first of them is replaced; (4) the Capture that Rewind returns is of
-// files that were read back after the last one was written.
+// before the first of them is replaced; (4) every file that Rewind
+// wrote, and every directory that it changed, was read back before the Capture.
 type Rewinds interface {
 	// Plan compares the files, the current Checkpoint and the target. It lists up
 	// to most changes and changes nothing.

@@ -234,6 +234,28 @@ func (r *restoration) expect(kept map[string]bool) {
 	r.expected = m
 }
 
+// touched are the directories in which a restoration changes a name, with all
+// above them.
+func (r *restoration) touched() map[string]bool {
+	t := map[string]bool{"": true}
+	up := func(p string) {
+		for d, _ := split(p); !t[d]; d, _ = split(d) {
+			t[d] = true
+		}
+	}
+	for _, p := range r.deletes {
+		up(p)
+	}
+	for _, x := range r.writes {
+		up(x.path)
+	}
+	for _, d := range slices.Concat(r.rmdirs, r.needed) {
+		up(d)
+		t[d] = true
+	}
+	return t
+}
+
 // block finds excluded entries that are in the way: at the place of something
 // that is wanted, above it, or inside a directory that must become a file.
 func (r *restoration) block() {

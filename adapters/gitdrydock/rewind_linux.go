@@ -201,10 +201,13 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, r *restoratio
 	return work.record.capture(commit, tree, work.next.excluded), v.at("recorded")
 }
 
-// readBack walks the tree after a restoration. Nothing may differ from what was
-// wanted, but for directories that stay for the excluded entries in them.
+// readBack walks every directory that a restoration touched, and reads what was
+// written. Nothing may differ from what was wanted, but for directories that
+// stay for the excluded entries in them. The other directories were compared
+// before; what somebody changes there meanwhile differs from the Checkpoint, and
+// the next walk says so.
 func (v visit) readBack(ctx context.Context, w captureWork, r *restoration) (commitWork, error) {
-	res, err := scan(ctx, v.k.tree, r.expected)
+	res, err := scanIn(ctx, v.k.tree, r.expected, r.touched())
 	if err != nil {
 		return commitWork{}, err
 	}
