@@ -121,9 +121,6 @@ func (r *remnant) records() error {
 	own := []string{filepath.Join(k.tree, ".git"), k.tree, k.file("cache"), k.file("rewind.json"), k.file("place.json"), k.file("intent.json")}
 	temps, _ := filepath.Glob(filepath.Join(escapeGlob(k.dir), ".new-*"))
 	probes, _ := filepath.Glob(filepath.Join(escapeGlob(k.dir), ".probe-*"))
-	if err := os.RemoveAll(k.stageDir()); err != nil {
-		return fault.Wrap(fault.CleanupPending, err, "the Drydock's own records cannot be removed").Hint("repeat the cleanup")
-	}
 	own = append(append(own, temps...), probes...)
 	for i, p := range append(own, k.file("lock")) {
 		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {

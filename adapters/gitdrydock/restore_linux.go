@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -21,20 +20,15 @@ import (
 	"cyberagent/domain/limits"
 )
 
-// restorer brings the files to a goal. New contents are written beside the tree
-// and renamed into it, so that each name has its old file or its new one, and no
-// file that is there, under whatever other names, is ever written into. Every
+// restorer brings the files to a goal. A name is removed and made anew: no file
+// that is there, under whatever other names, is ever written into. Every
 // directory is opened beneath the root without following a link.
 type restorer struct {
 	v      visit
 	r      *restoration
 	access access
 	root   int
-	stage  int // where new files are made
 }
-
-// stageDir is beside the tree, on its file system, and closed to everyone else.
-func (k dock) stageDir() string { return k.file("stage") }
 
 // accessOf is the way in which a Drydock lets the container's user in.
 func accessOf(p drydock.Place) access {
@@ -54,15 +48,7 @@ func (v visit) restore(ctx context.Context, a access, r *restoration) error {
 		return unreadable("", err)
 	}
 	defer unix.Close(root)
-	if err := v.k.emptyStage(a); err != nil {
-		return err
-	}
-	stage, err := openRoot(v.k.stageDir())
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot open a directory of the product")
-	}
-	defer unix.Close(stage)
-	w := restorer{v: v, r: r, access: a, root: root, stage: stage}
+	w := restorer{v: v, r: r, access: a, root: root}
 	for _, step := range []struct {
 		do   func(context.Context) error
 		name string
@@ -73,21 +59,6 @@ func (v visit) restore(ctx context.Context, a access, r *restoration) error {
 		if err := v.at(step.name); err != nil {
 			return err
 		}
-	}
-	return os.RemoveAll(v.k.stageDir())
-}
-
-// emptyStage makes the stage anew. What a crash left in it is ours alone.
-func (k dock) emptyStage(a access) error {
-	err := os.RemoveAll(k.stageDir())
-	if err == nil {
-		err = os.Mkdir(k.stageDir(), 0o700)
-	}
-	if err == nil && a.way == drydock.AccessACL {
-		err = a.setDir(k.stageDir())
-	}
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot make a directory of the product")
 	}
 	return nil
 }
@@ -191,7 +162,7 @@ func (w restorer) write(ctx context.Context) error {
 			continue
 		}
 		wg.Go(func() {
-			if err := w.shard(ctx, i, part); err != nil {
+			if err := w.shard(ctx, part); err != nil {
 				cancel(err)
 			}
 		})
@@ -200,7 +171,7 @@ func (w restorer) write(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (w restorer) shard(ctx context.Context, n int, files []leaf) error {
+func (w restorer) shard(ctx context.Context, files []leaf) error {
 	var names bytes.Buffer
 	for _, x := range files {
 		names.WriteString(x.oid.String() + "\n")
@@ -216,7 +187,7 @@ func (w restorer) shard(ctx context.Context, n int, files []leaf) error {
 				if i%64 == 0 && ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if err := w.one(&fill, &d, "new-"+strconv.Itoa(n), x); err != nil {
+				if err := w.one(&fill, &d, x); err != nil {
 					return writeError(x.path, err)
 				}
 			}
@@ -226,8 +197,8 @@ func (w restorer) shard(ctx context.Context, n int, files []leaf) error {
 	return err
 }
 
-// one makes one entry in the stage and renames it into place.
-func (w restorer) one(fill *treeWriter, d *walkDir, temp string, x leaf) error {
+// one replaces one entry. What came to its place meanwhile is errChanged.
+func (w restorer) one(fill *treeWriter, d *walkDir, x leaf) error {
 	object, size, err := objectHeader(fill.in)
 	if err != nil {
 		return err
@@ -235,25 +206,30 @@ func (w restorer) one(fill *treeWriter, d *walkDir, temp string, x leaf) error {
 	if object != x.oid.String() {
 		return fmt.Errorf("the shadow repository lacks its content %s", x.oid)
 	}
-	if x.mode == modeSymlink {
-		err = w.link(fill, temp, size)
-	} else {
-		err = w.file(fill, temp, size, x.mode == modeExecutable)
-	}
-	if err == nil {
-		err = objectEnd(fill.in)
-	}
-	if err != nil {
-		return err
-	}
 	dir, name := split(x.path)
 	if err := d.enter(dir); err != nil {
 		return err
 	}
-	return unix.Renameat(w.stage, temp, d.fd, name)
+	if _, there := w.r.now.next.entry(x.path); there {
+		if err := unix.Unlinkat(d.fd, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	if x.mode == modeSymlink {
+		err = w.link(fill, d.fd, name, size)
+	} else {
+		err = w.file(fill, d.fd, name, size, x.mode == modeExecutable)
+	}
+	if errors.Is(err, unix.EEXIST) {
+		return &errChanged{x.path}
+	}
+	if err != nil {
+		return err
+	}
+	return objectEnd(fill.in)
 }
 
-func (w restorer) link(fill *treeWriter, temp string, size int64) error {
+func (w restorer) link(fill *treeWriter, dir int, name string, size int64) error {
 	if size > 4095 {
 		return fmt.Errorf("a link of %d bytes", size)
 	}
@@ -261,16 +237,16 @@ func (w restorer) link(fill *treeWriter, temp string, size int64) error {
 	if _, err := io.ReadFull(fill.in, target); err != nil {
 		return err
 	}
-	if err := unix.Symlinkat(string(target), w.stage, temp); err != nil {
+	if err := unix.Symlinkat(string(target), dir, name); err != nil {
 		return err
 	}
-	return w.access.ownLink(w.stage, temp)
+	return w.access.ownLink(dir, name)
 }
 
-func (w restorer) file(fill *treeWriter, temp string, size int64, executable bool) error {
+func (w restorer) file(fill *treeWriter, dir int, name string, size int64, executable bool) error {
 	mode, _ := w.access.modes(executable)
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := retry(func() (int, error) { return unix.Openat(w.stage, temp, flags, mode) })
+	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, flags, mode) })
 	if err != nil {
 		return err
 	}
