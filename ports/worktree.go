@@ -101,8 +101,8 @@ type Remnants interface {
 	// Strays names directories of Drydocks that are none of the known ones. They
 	// are never removed.
 	Strays(ctx context.Context, known []id.Drydock) ([]drydock.Doubt, error)
-	// Storage says what the Checkpoints take; Compact joins them into one pack.
-	Storage(ctx context.Context, p drydock.Place) (drydock.Storage, error)
+	// History says what the Checkpoints take; Compact joins them into one pack.
+	History(ctx context.Context, p drydock.Place) (drydock.Storage, error)
 	Compact(ctx context.Context, p drydock.Place) (before, after drydock.Storage, err error)
 	// Idle says that no process is at work on the Drydock's files right now.
 	Idle(ctx context.Context, did id.Drydock) bool

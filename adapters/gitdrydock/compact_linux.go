@@ -58,8 +58,8 @@ func (k dock) storage() (drydock.Storage, error) {
 	return s, nil
 }
 
-// Storage implements ports.Remnants.
-func (d *Drydocks) Storage(_ context.Context, p drydock.Place) (drydock.Storage, error) {
+// History implements ports.Remnants.
+func (d *Drydocks) History(_ context.Context, p drydock.Place) (drydock.Storage, error) {
 	v, err := d.find(p)
 	if err != nil {
 		return drydock.Storage{}, edge(err)

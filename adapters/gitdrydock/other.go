@@ -75,7 +75,7 @@ func (d *Drydocks) Strays(context.Context, []id.Drydock) ([]drydock.Doubt, error
 	return nil, errPlatform()
 }
 
-func (d *Drydocks) Storage(context.Context, drydock.Place) (drydock.Storage, error) {
+func (d *Drydocks) History(context.Context, drydock.Place) (drydock.Storage, error) {
 	return drydock.Storage{}, errPlatform()
 }
 

@@ -284,8 +284,8 @@ func laterVerbs(ctx context.Context, d *Drydocks, src drydock.Source, p drydock.
 	if _, err := d.Adopt(ctx, child, checkpointID(20), checkpointID(21), p, at); err != nil {
 		return fmt.Errorf("Adopt: %w", err)
 	}
-	if _, err := d.Storage(ctx, p); err != nil {
-		return fmt.Errorf("Storage: %w", err)
+	if _, err := d.History(ctx, p); err != nil {
+		return fmt.Errorf("History: %w", err)
 	}
 	if _, _, err := d.Compact(ctx, p); err != nil {
 		return fmt.Errorf("Compact: %w", err)

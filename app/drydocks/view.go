@@ -172,7 +172,7 @@ func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
 	if d.Status == drydock.Preparing || v.Cleaning {
 		return v, nil
 	}
-	if size, err := s.Remnants.Storage(ctx, d.Place); err == nil {
+	if size, err := s.Remnants.History(ctx, d.Place); err == nil {
 		v.CheckpointBytes = size.Bytes
 	}
 	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {
