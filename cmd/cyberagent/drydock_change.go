@@ -26,13 +26,7 @@ func drydockRewind(s *session) *cli.Command {
 		Name: "rewind", Usage: "show what going back to a Checkpoint would change; with --confirm, do it", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `The preview compares three sides: the current Checkpoint, the files as they are, and
 the target. What no Checkpoint has is recorded as one before a file is replaced.
-The result is a new Checkpoint: nothing is ever lost from the log.
-
-Example:
-  cyberagent drydock rewind RUN --checkpoint CHECKPOINT
-  cyberagent drydock rewind RUN --checkpoint CHECKPOINT --confirm DIGEST
-
-` + exitStatus,
+The result is a new Checkpoint: nothing is ever lost from the log.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "where to go back to", Destination: &checkpoint},
 			confirmFlag(&in.Confirm), keyFlag(&in.OperationKey),
@@ -55,8 +49,7 @@ func drydockUndo(s *session) *cli.Command {
 	in := drydocks.RewindInput{Undo: true}
 	return &cli.Command{
 		Name: "undo", Usage: "rewind to the Checkpoint before the current one; a second undo takes the first one back", ArgsUsage: "RUN", HideHelpCommand: true,
-		Description: "Example:\n  cyberagent drydock undo RUN\n  cyberagent drydock undo RUN --confirm DIGEST\n\n" + exitStatus,
-		Flags:       []cli.Flag{confirmFlag(&in.Confirm), keyFlag(&in.OperationKey)},
+		Flags: []cli.Flag{confirmFlag(&in.Confirm), keyFlag(&in.OperationKey)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.rewind(ctx, c, in, "")
 		},
@@ -120,7 +113,6 @@ func drydockFork(s *session) *cli.Command {
 	var in drydocks.ForkInput
 	return &cli.Command{
 		Name: "fork", Usage: "make a new Run, without any authority, from a Checkpoint", ArgsUsage: "RUN", HideHelpCommand: true,
-		Description: exitStatus,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "the current one when not given", Destination: &checkpoint},
 			&cli.StringFlag{Name: "title", Usage: "of the new Run", Destination: &in.Title},
@@ -161,13 +153,7 @@ func drydockDeliver(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "deliver", Usage: "hand out the current Checkpoint as a proven patch against the base commit", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `The patch was applied to the base commit in a scratch index and gave exactly the
-Checkpoint's files. Nothing is merged or pushed, and the source is not touched.
-
-Example:
-  cyberagent drydock deliver RUN --out fix.patch
-  git -C SOURCE apply fix.patch
-
-` + exitStatus,
+Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "a new file for a copy of the patch", Destination: &out},
 			keyFlag(&in.OperationKey),

@@ -18,9 +18,7 @@ func drydockRepair(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "repair", Usage: "give access back to what a command made unreadable, in the fixed container", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `No command runs: the container's own user restores the access bits of what it owns.
-Look at the files afterwards, then take them with a checkpoint.
-
-` + exitStatus,
+Look at the files afterwards, then take them with a checkpoint.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "enable-permission-control", Usage: "process gate", Destination: &in.Gates.PermissionControl},
 			&cli.BoolFlag{Name: "enable-workspace-sandbox", Usage: "process gate", Destination: &in.Gates.WorkspaceSandbox},
@@ -51,13 +49,7 @@ func drydockCleanup(s *session) *cli.Command {
 		Name: "cleanup", Usage: "show what removing the Drydock would remove; with --confirm, do it", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `Its files go first, then its registration and branch in the source, then its
 Checkpoints; the ledger keeps the history, and delivered patches stay. Anything
-that cannot be proven to be the Drydock's own is kept and named.
-
-Example:
-  cyberagent drydock cleanup RUN
-  cyberagent drydock cleanup RUN --confirm DIGEST
-
-` + exitStatus,
+that cannot be proven to be the Drydock's own is kept and named.`,
 		Flags: []cli.Flag{confirmFlag(&in.Confirm), keyFlag(&in.OperationKey)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
@@ -103,13 +95,7 @@ func drydockGC(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "show which Drydocks are over; with --confirm, remove them", HideHelpCommand: true,
 		Description: `Over is one that has expired or whose Run is closed, if all its files are recorded.
-One in doubt is kept and named. The Checkpoints of the others are compacted.
-
-Example:
-  cyberagent drydock gc
-  cyberagent drydock gc --confirm DIGEST
-
-` + exitStatus,
+One in doubt is kept and named. The Checkpoints of the others are compacted.`,
 		Flags: []cli.Flag{confirmFlag(&in.Confirm), keyFlag(&in.OperationKey)},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onAll(ctx, c, func(app wiring.App) error {
