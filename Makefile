@@ -4,6 +4,7 @@ SHELL := /bin/bash
 ARCH  ?= $(shell go env GOARCH)
 REPEAT ?= 20
 KILLS ?= 200
+ENGINE ?= docker
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
@@ -21,8 +22,8 @@ runner: ## build the runner (PID 1 of the container), static
 build: runner ## build bin/cyberagent with the runner inside
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)' -o bin/cyberagent ./cmd/cyberagent
 
-demo: build ## bring up what is missing and run the main job on all four toolchains
-	@$(WITH_ENGINE) testdata/demo/demo.sh
+demo: build ## bring up what is missing and run the main job on all four toolchains (ENGINE=docker|containerd|auto)
+	@CYBERAGENT_ENGINE=$(ENGINE) $(WITH_ENGINE) testdata/demo/demo.sh
 
 selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
 	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > bin/selftest-crash.json || { bin/cyberagent selftest report bin/selftest-crash.json; exit 1; }
@@ -56,11 +57,11 @@ verify: ## fail when formatting or a generated file is stale
 dist: ## build packages, binaries, SBOMs and checksums into dist/; the same bytes every time
 	@cmd/cyberagent/packaging/dist.sh $(VERSION)
 
-engine/up: ## start the development engine and leave it running
-	@testdata/engines/docker.sh up
+engine/up: ## start the development engines and leave them running
+	@testdata/engines/docker.sh up && testdata/engines/containerd.sh up && testdata/engines/containerd.sh --debian up
 
-engine/down: ## stop it
-	@testdata/engines/docker.sh down
+engine/down: ## stop them
+	@testdata/engines/containerd.sh --debian down; testdata/engines/containerd.sh down; testdata/engines/docker.sh down
 
 clean: ## remove what was built here
 	@rm -rf bin dist adapters/image/runner/bin/standard-code-runner-*

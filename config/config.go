@@ -38,12 +38,17 @@ type Docker struct {
 	AllowDesktop bool
 }
 
-// Containerd is how containerd is reached.
+// Containerd is how containerd is reached. Binary is the OCI runtime that its
+// shim calls; empty means the shim's own choice.
 type Containerd struct {
 	Address   string
 	Namespace string
 	Runtime   string
+	Binary    string
 }
+
+// Auto is the word for "the first engine that is ready".
+const Auto = "auto"
 
 // Image holds the exact digests; an empty Containerd means Docker's.
 type Image struct {

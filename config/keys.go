@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
@@ -46,7 +47,7 @@ func keys() []key {
 		{
 			"engine", []string{"CYBERAGENT_ENGINE"}, "docker, containerd or auto", fixed("docker"),
 			func(c *Config, v string) error {
-				if v != "docker" && v != "containerd" && v != "auto" {
+				if v != "docker" && v != "containerd" && v != Auto {
 					return invalid("%q is not docker, containerd or auto", v).Hint("use docker, containerd or auto")
 				}
 				c.Engine = v
@@ -91,6 +92,17 @@ func keys() []key {
 			"containerd.runtime", []string{"CYBERAGENT_CONTAINERD_RUNTIME"}, "the runtime's name", fixed("io.containerd.runc.v2"),
 			func(c *Config, v string) error { c.Containerd.Runtime = v; return nil },
 			func(c Config) string { return c.Containerd.Runtime }, nil,
+		},
+		{
+			"containerd.binary", []string{"CYBERAGENT_CONTAINERD_BINARY"}, "the OCI runtime that the shim calls, such as crun", fixed(""),
+			func(c *Config, v string) error {
+				if strings.ContainsFunc(v, unicode.IsSpace) || strings.HasPrefix(v, "-") {
+					return invalid("%q is not a program", v).Hint("give a name in containerd's PATH, or a path")
+				}
+				c.Containerd.Binary = v
+				return nil
+			},
+			func(c Config) string { return c.Containerd.Binary }, nil,
 		},
 		{
 			"image.docker", []string{"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST"}, "the one image's exact digest, for either engine", fixed(""),

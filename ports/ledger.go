@@ -98,6 +98,10 @@ type Drydocks interface {
 	CheckpointOfAdmission(a id.Admission) (drydock.Checkpoint, error)
 	// ListCheckpoints returns a Drydock's, the oldest first.
 	ListCheckpoints(did id.Drydock) ([]drydock.Checkpoint, error)
+	// AddStep appends an immutable receipt of what is done to a Drydock; ListSteps
+	// returns a Drydock's, the oldest first.
+	AddStep(s drydock.Step) error
+	ListSteps(did id.Drydock) ([]drydock.Step, error)
 }
 
 // Approvals keeps immutable preparations and the decisions on them.

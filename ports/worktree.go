@@ -52,6 +52,62 @@ type Worktrees interface {
 	CheckWorkdir(ctx context.Context, p drydock.Place, rel string) error
 }
 
+// Rewinds brings the files of a Drydock back to a Checkpoint.
+//
+// Invariants: those of Worktrees, and (1) no link is followed and nothing outside
+// of the root is written; (2) an entry that a Capture excludes is never touched:
+// where it is in the way, Rewind refuses; (3) unrecorded files are recorded
+// before the first of them is replaced; (4) every file that Rewind
+// wrote, and every directory that it changed, was read back before the Capture.
+type Rewinds interface {
+	// Plan compares the files, the current Checkpoint and the target. It lists up
+	// to most changes and changes nothing.
+	Plan(ctx context.Context, p drydock.Place, current, target id.Checkpoint, most int) (drydock.Plan, error)
+	// Rewind makes the files and the raw index those of the target and records
+	// them under o.Next. Another state than the confirmed one is
+	// trust_digest_mismatch. Repeating it with the same order after a crash goes on
+	// where the first ended.
+	Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder) (drydock.Rewound, error)
+	// Adopt makes the files of a new Drydock those of a Checkpoint of another one
+	// of the same base commit, and records them under next. Repeating it goes on.
+	Adopt(ctx context.Context, p drydock.Place, parent, next id.Checkpoint, from drydock.Place, target id.Checkpoint) (drydock.Capture, error)
+}
+
+// Deliveries hands out what a Run made.
+//
+// Invariant: nothing is handed out that was not proven, and the source is not
+// written to.
+type Deliveries interface {
+	// Deliver makes the patch from the base commit to a Checkpoint, proves that
+	// `git apply` of it gives the Checkpoint's tree, and only then gives it its
+	// name. Repeating it answers the same. It returns unsupported, with git's
+	// reason, for a Checkpoint that plain git would not apply.
+	Deliver(ctx context.Context, p drydock.Place, c id.Checkpoint) (drydock.Delivery, error)
+}
+
+// Remnants removes Drydocks from this host.
+//
+// Invariants: (1) content first, registration second, the product's own records
+// last; each step can be repeated; (2) only what is proven to be the Drydock's
+// own is removed: by device and inode, by the registration's way back and lock
+// reason, by the commit of a ref; anything else is kept and named; (3) no link is
+// followed, no mount is entered, nothing outside is touched.
+type Remnants interface {
+	// Survey says what is there and changes nothing.
+	Survey(ctx context.Context, d drydock.Drydock) (drydock.Remains, error)
+	// Clean removes it. Kept is empty when nothing is left. It answers in bounded
+	// time; a repeated call goes on.
+	Clean(ctx context.Context, d drydock.Drydock) (drydock.Remains, error)
+	// Strays names directories of Drydocks that are none of the known ones. They
+	// are never removed.
+	Strays(ctx context.Context, known []id.Drydock) ([]drydock.Doubt, error)
+	// History says what the Checkpoints take; Compact joins them into one pack.
+	History(ctx context.Context, p drydock.Place) (drydock.Storage, error)
+	Compact(ctx context.Context, p drydock.Place) (before, after drydock.Storage, err error)
+	// Idle says that no process is at work on the Drydock's files right now.
+	Idle(ctx context.Context, did id.Drydock) bool
+}
+
 // Masks owns the file that is mounted over /workspace/.git.
 type Masks interface {
 	// Mask makes the file if it is absent and returns what an open without

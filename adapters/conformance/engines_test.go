@@ -20,6 +20,8 @@ func engines() []conformance.Factory {
 	return []conformance.Factory{
 		memoryEngine(),
 		dockerEngine("Docker Engine", os.Getenv("CYBERAGENT_DOCKER_SOCKET")),
+		containerdEngine("containerd", "CYBERAGENT_CONTAINERD_ADDRESS", "containerd"),
+		containerdEngine("containerd of Debian", "CYBERAGENT_TEST_CONTAINERD_DEBIAN_ADDRESS", "containerd-debian", "--debian"),
 	}
 }
 

@@ -51,14 +51,67 @@ func BenchmarkAgainstGit(b *testing.B) {
 		mustGit(b, source, "checkout", "-q", "--", ".")
 		y.capture()
 	}
-	report := func(what string, ours, gits sample) {
-		b.ReportMetric(ms(median(ours.wall)), what+"-ms")
-		b.ReportMetric(ms(median(gits.wall)), what+"-git-ms")
-		b.ReportMetric(float64(median(ours.wall))/float64(median(gits.wall)), what+"-ratio")
-		b.ReportMetric(float64(median(ours.cpu))/float64(median(gits.cpu)), what+"-cpu-ratio")
+	compare(b, "drift", drift, status)
+	compare(b, "capture", capture, add)
+}
+
+// compare reports medians and their ratio.
+func compare(b *testing.B, what string, ours, gits sample) {
+	b.ReportMetric(ms(median(ours.wall)), what+"-ms")
+	b.ReportMetric(ms(median(gits.wall)), what+"-git-ms")
+	b.ReportMetric(float64(median(ours.wall))/float64(median(gits.wall)), what+"-ratio")
+	b.ReportMetric(float64(median(ours.cpu))/float64(median(gits.cpu)), what+"-cpu-ratio")
+}
+
+// BenchmarkRewindAgainstGit measures a rewind of 1,000 files of Go's own source
+// beside git checkout of the same two states. Ours records a Checkpoint besides
+// and has read every file back. The goal is a ratio of medians of at most 1.0.
+func BenchmarkRewindAgainstGit(b *testing.B) {
+	source := goSource(b)
+	y := mustDock(b, source)
+	n := 0
+	change := func(root string) {
+		n = 0
+		mustDo(b, filepath.WalkDir(root, func(p string, e os.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && strings.HasSuffix(p, ".go") && n < 1000 {
+				n++
+				var content []byte
+				if content, err = os.ReadFile(p); err == nil {
+					err = os.WriteFile(p, append(content, "// changed\n"...), 0o644)
+				}
+			}
+			return err
+		}))
 	}
-	report("drift", drift, status)
-	report("capture", capture, add)
+	first := y.last
+	change(y.place.Root)
+	y.capture()
+	second := y.last
+	mustGit(b, source, "checkout", "-q", "-b", "other")
+	change(source)
+	mustGit(b, source, "commit", "-q", "-a", "-m", "other")
+	branch := mustGit(b, source, "rev-parse", "--verify", "HEAD~1")
+	var plan, rewind, checkout sample
+	for b.Loop() {
+		for i := range 14 {
+			target, commit := first, branch
+			if i%2 == 1 {
+				target, commit = second, "other"
+			}
+			var o drydock.RewindOrder
+			plan.add(func() { o = y.order(target) })
+			rewind.add(func() {
+				_, err := y.tryRewind(o)
+				mustDo(b, err)
+			})
+			checkout.add(func() { mustBench(b, source, nil, "git", "checkout", "-q", commit) })
+		}
+	}
+	if n != 1000 {
+		b.Fatalf("%d files were changed", n)
+	}
+	compare(b, "rewind", rewind, checkout)
+	b.ReportMetric(ms(median(plan.wall)), "plan-ms")
 }
 
 // sample collects wall and processor time, children's too: on a busy machine

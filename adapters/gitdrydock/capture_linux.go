@@ -3,6 +3,8 @@ package gitdrydock
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 
 	"cyberagent/domain/drydock"
@@ -33,9 +35,17 @@ func (d *Drydocks) child(ctx context.Context, p drydock.Place, parent, next id.C
 	if done != "" {
 		return v.replay(ctx, parent, next, done)
 	}
-	return v.capture(ctx, captureWork{ref: next, parentID: parent, parent: from}, func() (*manifest, error) {
+	c, err := v.capture(ctx, captureWork{ref: next, parentID: parent, parent: from}, func() (*manifest, error) {
 		return v.l.manifestOf(ctx, v.k, v.format, from)
 	})
+	if err != nil {
+		return c, err
+	}
+	// A rewind that was cut off is over: the files were taken as they are.
+	if err := os.Remove(v.k.file("rewind.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fault.Wrap(fault.Internal, err, "the Drydock's own records cannot be written")
+	}
+	return c, nil
 }
 
 // captureWork names the Checkpoint to make and what it descends from.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cyberagent/domain/drydock"
@@ -19,7 +20,7 @@ import (
 // would turn a list into a patch.
 var (
 	treeOptions = []string{
-		"-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--full-index",
+		"-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--full-index", "--no-abbrev",
 		"--submodule=short", "--ignore-submodules=none", "--no-relative", "-O/dev/null",
 	}
 	patchOptions = []string{
@@ -48,7 +49,7 @@ func (d *Drydocks) Changes(ctx context.Context, p drydock.Place, from, to id.Che
 		return nil, edge(err)
 	}
 	var out []drydock.Change
-	if err := v.diffTree(ctx, a, b, func(r io.Reader) error { return readRaw(r, &out) }, "--raw", "-z"); err != nil {
+	if err := v.diffTree(ctx, a, b, func(r io.Reader) error { return readRaw(r, v.format, &out) }, "--raw", "-z"); err != nil {
 		return nil, edge(damaged(err))
 	}
 	diffSorted(a.dirs, b.dirs, func(path string, kind drydock.ChangeKind) {
@@ -58,9 +59,24 @@ func (d *Drydocks) Changes(ctx context.Context, p drydock.Place, from, to id.Che
 	return out, nil
 }
 
-// readRaw reads ":<mode> <mode> <oid> <oid> <status>" and the path, each ended
+// rawDiff is one line of diff-tree --raw.
+type rawDiff struct {
+	was, now       uint32 // modes, 0 for nothing
+	wasOID, nowOID oid
+	kind           drydock.ChangeKind
+	path           string
+}
+
+// readRaw lists raw differences as changes.
+func readRaw(r io.Reader, f format, out *[]drydock.Change) error {
+	return eachRaw(r, f, func(d rawDiff) {
+		*out = append(*out, drydock.Change{Path: show(d.path), Kind: d.kind})
+	})
+}
+
+// eachRaw reads ":<mode> <mode> <oid> <oid> <status>" and the path, each ended
 // by NUL.
-func readRaw(r io.Reader, out *[]drydock.Change) error {
+func eachRaw(r io.Reader, f format, each func(rawDiff)) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		head, err := in.ReadString(0)
@@ -74,14 +90,33 @@ func readRaw(r io.Reader, out *[]drydock.Change) error {
 		if err != nil {
 			return err
 		}
-		head = strings.TrimSuffix(head, "\x00")
-		kinds := map[byte]drydock.ChangeKind{'A': drydock.Added, 'D': drydock.Deleted, 'M': drydock.Modified, 'T': drydock.Modified}
-		kind, ok := kinds[head[len(head)-1]]
-		if !ok {
-			return fmt.Errorf("unexpected line of diff-tree %q", head)
+		d, err := parseRaw(strings.TrimSuffix(head, "\x00"), f)
+		if err != nil {
+			return err
 		}
-		*out = append(*out, drydock.Change{Path: show(strings.TrimSuffix(path, "\x00")), Kind: kind})
+		d.path = strings.TrimSuffix(path, "\x00")
+		each(d)
 	}
+}
+
+func parseRaw(head string, f format) (d rawDiff, err error) {
+	kinds := map[string]drydock.ChangeKind{"A": drydock.Added, "D": drydock.Deleted, "M": drydock.Modified, "T": drydock.Modified}
+	fields := strings.Fields(strings.TrimPrefix(head, ":"))
+	if len(fields) != 5 || kinds[fields[4]] == "" {
+		return d, fmt.Errorf("unexpected line of diff-tree %q", head)
+	}
+	d.kind = kinds[fields[4]]
+	for i, to := range []*uint32{&d.was, &d.now} {
+		mode, err := strconv.ParseUint(fields[i], 8, 32)
+		if err != nil {
+			return d, fmt.Errorf("unexpected mode of diff-tree in %q", head)
+		}
+		*to = uint32(mode)
+	}
+	if d.wasOID, err = f.parse(fields[2]); err == nil {
+		d.nowOID, err = f.parse(fields[3])
+	}
+	return d, err
 }
 
 // Diff implements ports.Worktrees. The patch is for people: binary files are

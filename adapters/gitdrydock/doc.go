@@ -11,6 +11,8 @@
 //	drydocks/<drydock id>/place.json  what Create made, written last
 //	drydocks/<drydock id>/cache       stat cache; checksummed; never needed for truth
 //	drydocks/<drydock id>/lock        one flock a Drydock
+//	drydocks/<drydock id>/rewind.json a rewind that changes files: neither the one nor the other
+//	deliveries/<ids>.patch            proven patches; the operator's, never removed
 //	locks/<digest>                    one flock a source repository
 //	mask/git-mask                     the file mounted over /workspace/.git
 //	void/                             an empty directory: git's HOME and working directory
@@ -40,6 +42,15 @@
 // the source's objects as alternates, so that plain git can read every
 // Checkpoint. Of the source, a Checkpoint needs only what the base commit
 // reaches.
+//
+// # A rewind
+//
+// Three sides are compared: the current Checkpoint, the files, the target. What
+// no Checkpoint has becomes one. Then rewind.json is written, files and
+// directories go, directories and files come (each name anew, none is written
+// into), the raw index is put back, what was touched is read back and
+// must be the target's, and that walk is recorded with the target's own tree. A repeated
+// call goes on from rewind.json.
 //
 // # Absences
 //

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,10 +33,11 @@ const quickDeadline = 20 * time.Second
 
 // gitCall is one git command.
 type gitCall struct {
-	gitDir   string   // always explicit: nothing is discovered
-	workTree string   // the empty directory when empty
-	store    string   // the object directory when it is not the git directory's own
-	args     []string // command, options, and operands behind "--" or "--end-of-options"
+	gitDir   string      // always explicit: nothing is discovered
+	workTree string      // the empty directory when empty
+	config   [][2]string // over the fixed configuration
+	store    string      // the object directory when it is not the git directory's own
+	args     []string    // command, options, and operands behind "--" or "--end-of-options"
 	stdin    io.Reader
 	// stdout reads the whole output; without it at most gitOutput bytes are
 	// returned and more is an error.
@@ -117,8 +119,9 @@ func (l layout) gitEnv(c gitCall) []string {
 	if c.store != "" {
 		env = append(env, "GIT_OBJECT_DIRECTORY="+c.store)
 	}
-	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(fixedConfig)))
-	for i, kv := range fixedConfig {
+	config := slices.Concat(fixedConfig, c.config) // of the same key, the last one holds
+	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(config)))
+	for i, kv := range config {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
 	}
 	return env

@@ -37,8 +37,11 @@ func (d *Drydocks) at(step string) error {
 }
 
 var (
-	_ ports.Sources   = (*Drydocks)(nil)
-	_ ports.Worktrees = (*Drydocks)(nil)
-	_ ports.Masks     = (*Drydocks)(nil)
-	_ ports.Meter     = (*Drydocks)(nil)
+	_ ports.Sources    = (*Drydocks)(nil)
+	_ ports.Worktrees  = (*Drydocks)(nil)
+	_ ports.Rewinds    = (*Drydocks)(nil)
+	_ ports.Deliveries = (*Drydocks)(nil)
+	_ ports.Remnants   = (*Drydocks)(nil)
+	_ ports.Masks      = (*Drydocks)(nil)
+	_ ports.Meter      = (*Drydocks)(nil)
 )

@@ -187,3 +187,38 @@ func words(list []drydock.Change) []string {
 	}
 	return out
 }
+
+// plan is the preview of a rewind.
+func (y *dockyard) plan(target id.Checkpoint) drydock.Plan {
+	y.t.Helper()
+	p, err := y.d.Plan(context.Background(), y.place, y.last, target, 1000)
+	if err != nil {
+		y.t.Fatalf("Plan: %v", err)
+	}
+	return p
+}
+
+// order names a rewind with the next two ids.
+func (y *dockyard) order(target id.Checkpoint) drydock.RewindOrder {
+	return drydock.RewindOrder{
+		Current: y.last, Target: target, Saved: checkpointID(y.counter + 1), Next: checkpointID(y.counter + 2),
+		Digest: y.plan(target).Digest,
+	}
+}
+
+func (y *dockyard) rewind(target id.Checkpoint) drydock.Rewound {
+	y.t.Helper()
+	w, err := y.tryRewind(y.order(target))
+	if err != nil {
+		y.t.Fatalf("Rewind: %v", err)
+	}
+	return w
+}
+
+func (y *dockyard) tryRewind(o drydock.RewindOrder) (drydock.Rewound, error) {
+	w, err := y.d.Rewind(context.Background(), y.place, o)
+	if err == nil {
+		y.counter, y.last = y.counter+2, o.Next
+	}
+	return w, err
+}

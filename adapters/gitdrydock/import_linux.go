@@ -21,7 +21,7 @@ import (
 type commitWork struct {
 	ref     id.Checkpoint
 	parent  oid // none for the first
-	base    oid // the base commit's tree, only for the first
+	base    oid // the tree that the changes are made to; the parent's when none
 	prev    *manifest
 	next    *manifest
 	changes []change
@@ -163,7 +163,11 @@ func (s *feeder) stream(w script, work *commitWork) error {
 	if work.parent != "" {
 		w.printf("from %s\n", work.parent)
 	}
-	if work.base != "" && work.base != work.next.format.emptyTree() {
+	switch work.base {
+	case "":
+	case work.next.format.emptyTree():
+		w.printf("D \"tree\"\n")
+	default:
 		w.printf("M 040000 %s \"tree\"\n", work.base)
 	}
 	// All deletions first: a directory may have become a file or the reverse.

@@ -47,6 +47,45 @@ func (d *Drydocks) Diff(context.Context, drydock.Place, id.Checkpoint, id.Checkp
 	return errPlatform()
 }
 
+func (d *Drydocks) Plan(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint, int) (drydock.Plan, error) {
+	return drydock.Plan{}, errPlatform()
+}
+
+func (d *Drydocks) Rewind(context.Context, drydock.Place, drydock.RewindOrder) (drydock.Rewound, error) {
+	return drydock.Rewound{}, errPlatform()
+}
+
+func (d *Drydocks) Adopt(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint, drydock.Place, id.Checkpoint) (drydock.Capture, error) {
+	return drydock.Capture{}, errPlatform()
+}
+
+func (d *Drydocks) Deliver(context.Context, drydock.Place, id.Checkpoint) (drydock.Delivery, error) {
+	return drydock.Delivery{}, errPlatform()
+}
+
+func (d *Drydocks) Survey(context.Context, drydock.Drydock) (drydock.Remains, error) {
+	return drydock.Remains{}, errPlatform()
+}
+
+func (d *Drydocks) Clean(context.Context, drydock.Drydock) (drydock.Remains, error) {
+	return drydock.Remains{}, errPlatform()
+}
+
+func (d *Drydocks) Strays(context.Context, []id.Drydock) ([]drydock.Doubt, error) {
+	return nil, errPlatform()
+}
+
+func (d *Drydocks) History(context.Context, drydock.Place) (drydock.Storage, error) {
+	return drydock.Storage{}, errPlatform()
+}
+
+func (d *Drydocks) Compact(context.Context, drydock.Place) (before, after drydock.Storage, err error) {
+	return before, after, errPlatform()
+}
+
+// Idle says no: nothing here is ever to be finished.
+func (d *Drydocks) Idle(context.Context, id.Drydock) bool { return false }
+
 func (d *Drydocks) Verify(context.Context, drydock.Place) error { return errPlatform() }
 
 func (d *Drydocks) CheckWorkdir(context.Context, drydock.Place, string) error { return errPlatform() }

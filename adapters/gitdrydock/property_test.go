@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cyberagent/domain/id"
 )
 
 // treesEnv asks for more random trees than the quick default, and seedEnv for
@@ -35,11 +37,12 @@ func envNumber(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestProperty_EveryCheckpointIsTheTree makes random trees and mutates them at
 // random. What git reads back from each Checkpoint is the tree as it was, byte
-// for byte; the changes it reports are the differences; and all Checkpoints
-// still read back the same at the end.
+// for byte; the changes it reports are the differences; and at the end every
+// Checkpoint still reads back the same, and a rewind to any of them, with or
+// without unrecorded changes, restores it byte for byte.
 func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 	t.Parallel()
-	const rounds = 10 // trees a Drydock
+	const rounds = 20 // trees a Drydock
 	trees := int(envNumber(t, treesEnv, 60))
 	seed := envNumber(t, seedEnv, uint64(time.Now().UnixNano()))
 	for n := range (trees + rounds - 1) / rounds {
@@ -68,9 +71,18 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 			was := readBack(t, y, y.first.Commit)
 			type shot struct {
 				commit string
+				tree   string
+				name   id.Checkpoint
 				files  map[string]string
+				index  string
 			}
 			var shots []shot
+			index := func() string {
+				regs, _ := filepath.Glob(filepath.Join(y.src.CommonDir, "worktrees", "*", "index"))
+				b, err := os.ReadFile(regs[0])
+				mustDo(t, err)
+				return string(b)
+			}
 			for range rounds {
 				for range g.r.IntN(12) {
 					if g.r.IntN(3) > 0 {
@@ -83,7 +95,6 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 				from := y.last
 				drift := y.drift()
 				c := y.capture()
-				checkSame(t, want, readBack(t, y, c.Commit))
 				changed := difference(leaves(was), leaves(want))
 				if got := y.changes(from, y.last); !slices.Equal(sorted(got), changed) {
 					t.Fatalf("Changes are %q, want %q", got, changed)
@@ -97,10 +108,37 @@ func TestProperty_EveryCheckpointIsTheTree(t *testing.T) {
 				if t.Failed() {
 					return
 				}
-				shots, was = append(shots, shot{c.Commit, want}), want
+				shots, was = append(shots, shot{c.Commit, c.Tree, y.last, want, index()}), want
 			}
 			for _, s := range shots {
 				checkSame(t, s.files, readBack(t, y, s.commit))
+			}
+			for _, i := range g.r.Perm(len(shots)) {
+				var unrecorded map[string]string
+				if g.r.IntN(3) == 0 {
+					for range g.r.IntN(6) {
+						g.grow()
+						g.prune()
+					}
+					unrecorded = snapshot(t, g.root)
+				}
+				w := y.rewind(shots[i].name)
+				checkSame(t, shots[i].files, snapshot(t, g.root))
+				if w.Result.Tree != shots[i].tree { // git read that one back before
+					t.Errorf("the tree is %s, the Checkpoint had %s", w.Result.Tree, shots[i].tree)
+				}
+				if index() != shots[i].index {
+					t.Errorf("the index is not the one of %s", shots[i].name)
+				}
+				if w.Saved != nil {
+					checkSame(t, unrecorded, readBack(t, y, w.Saved.Commit))
+				}
+				if d := y.drift(); len(d) > 0 {
+					t.Errorf("after a rewind the files drift: %q", d)
+				}
+				if t.Failed() {
+					return
+				}
 			}
 		})
 	}

@@ -33,8 +33,15 @@ const scanWorkers = 8
 // stats do not prove unchanged. What changes under it is tried again a few
 // times and is then recovery_required.
 func scan(ctx context.Context, tree string, prev *manifest) (*scanned, error) {
+	return scanIn(ctx, tree, prev, nil)
+}
+
+// scanIn looks only into some directories, and into those that prev does not
+// know. The others are taken to be as in prev, which must be a walk's; nil is
+// for all.
+func scanIn(ctx context.Context, tree string, prev *manifest, only map[string]bool) (*scanned, error) {
 	for try := 0; ; try++ {
-		res, err := scanOnce(ctx, tree, prev)
+		res, err := scanOnce(ctx, tree, prev, only)
 		var moved *errChanged
 		switch {
 		case !errors.As(err, &moved):
@@ -62,11 +69,12 @@ type scanner struct {
 	dev    uint64
 	prev   *manifest
 	mounts map[string]bool
+	only   map[string]bool // see scanIn
 
 	names, bytes atomic.Int64
 }
 
-func scanOnce(ctx context.Context, tree string, prev *manifest) (*scanned, error) {
+func scanOnce(ctx context.Context, tree string, prev *manifest, only map[string]bool) (*scanned, error) {
 	root, err := openRoot(tree)
 	if err != nil {
 		return nil, unreadable("", err)
@@ -80,7 +88,7 @@ func scanOnce(ctx context.Context, tree string, prev *manifest) (*scanned, error
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{pool: newPool(), root: root, dev: top.dev, prev: prev, mounts: mounts}
+	s := &scanner{pool: newPool(), root: root, dev: top.dev, prev: prev, mounts: mounts, only: only}
 	workers := make([]*scanWorker, scanWorkers)
 	err = s.run(ctx, scanWorkers, func(i int) func(string) error {
 		workers[i] = &scanWorker{s: s, dents: make([]byte, 32<<10)}
@@ -110,6 +118,11 @@ func (s *scanner) merge(workers []*scanWorker) *scanned {
 		m.excluded = append(m.excluded, w.excluded...)
 		res.changes = append(res.changes, w.changes...)
 		res.refreshed = res.refreshed || w.refreshed
+	}
+	for _, x := range s.prev.excluded {
+		if dir, _ := split(x.path); s.only != nil && !s.only[dir] && m.folders[dir] != nil {
+			m.excluded = append(m.excluded, x)
+		}
 	}
 	slices.Sort(m.dirs)
 	slices.SortFunc(m.excluded, func(a, b excluded) int { return strings.Compare(a.path, b.path) })

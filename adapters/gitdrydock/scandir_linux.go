@@ -35,6 +35,10 @@ type scanWorker struct {
 
 // dir records one directory and pushes those in it.
 func (w *scanWorker) dir(path string) error {
+	if known := w.s.prev.folders[path]; w.s.only != nil && !w.s.only[path] && known != nil {
+		w.publish(known)
+		return nil
+	}
 	fd, err := openBeneath(w.s.root, path, openDir)
 	if err != nil {
 		// A mount that appeared since the mounts were listed is a change too.

@@ -343,7 +343,40 @@ func TestDrydocks_Sources(t *testing.T) {
 			if err != nil || again.TrustDigest() != y.src.TrustDigest() {
 				t.Errorf("a second Inspect has another digest: %v\n%+v\n%+v", err, again, y.src)
 			}
+			checkRestOfLife(t, y, c)
+			checkSourceKept(t, r.dir, before)
 		})
+	}
+}
+
+// checkRestOfLife goes on with a Drydock of any source: back to its base and
+// forth, a proven delivery, a fork, and the end of both without a trace.
+func checkRestOfLife(t *testing.T, y *dockyard, c drydock.Capture) {
+	t.Helper()
+	ctx := context.Background()
+	second := y.last
+	if w := y.rewind(checkpointID(1)); w.Result.Tree != y.first.Tree {
+		t.Errorf("the rewind gave %s, the base has %s", w.Result.Tree, y.first.Tree)
+	}
+	if w := y.rewind(second); w.Result.Tree != c.Tree {
+		t.Errorf("the second rewind gave %s, the Checkpoint has %s", w.Result.Tree, c.Tree)
+	}
+	if d := y.deliver(); d.Tree != c.Tree || d.Changed != (drydock.Counts{Added: 1}) {
+		t.Errorf("the delivery is %+v", d)
+	}
+	child, _, err := y.d.Create(ctx, drydockID(2), checkpointID(101), y.src)
+	mustDo(t, err)
+	if f, err := y.d.Adopt(ctx, child, checkpointID(101), checkpointID(102), y.place, second); err != nil || f.Tree != c.Tree {
+		t.Errorf("the fork: %v %+v", err, f)
+	}
+	for _, d := range []drydock.Drydock{y.record(), {ID: drydockID(2), Source: y.src, Place: child}} {
+		if r, err := y.d.Clean(ctx, d); err != nil || r.Pending || len(r.Kept) > 0 {
+			t.Errorf("Clean of %s: %v %+v", d.ID, err, r)
+		}
+	}
+	refs, err := tryGit(y.src.CommonDir, "--git-dir="+y.src.CommonDir, "for-each-ref", "--format=%(refname)")
+	if err != nil || strings.Contains(refs, "cyberagent") {
+		t.Errorf("refs are left: %v %s", err, refs)
 	}
 }
 

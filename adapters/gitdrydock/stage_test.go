@@ -32,6 +32,8 @@ type order struct {
 	Place  drydock.Place // of a Drydock made before
 	Last   int           // number of the last Checkpoint
 	Next   int
+	Target int
+	Record drydock.Drydock
 }
 
 // answer is what a stage prints.
@@ -41,6 +43,8 @@ type answer struct {
 	Changes []drydock.Change
 	Usage   drydock.Usage
 	Source  drydock.Source
+	Remains drydock.Remains
+	Rewound drydock.Rewound
 	Error   string // the code
 	Remedy  string
 	Message string
@@ -67,12 +71,35 @@ var stages = map[string]func(context.Context, *Drydocks, order) (answer, error){
 		u, err := d.Usage(ctx, o.Place.Root)
 		return answer{Usage: u}, err
 	},
+	"clean": func(ctx context.Context, d *Drydocks, o order) (answer, error) {
+		r, err := d.Clean(ctx, o.Record)
+		return answer{Remains: r}, err
+	},
+	// The rewind's own ids are Next and, for what is unrecorded, the one after it.
+	"rewind": func(ctx context.Context, d *Drydocks, o order) (answer, error) {
+		p, err := d.Plan(ctx, o.Place, checkpointID(o.Last), checkpointID(o.Target), 10)
+		if err != nil {
+			return answer{}, err
+		}
+		w, err := d.Rewind(ctx, o.Place, rewindOrder(o, p.Digest))
+		return answer{Rewound: w}, err
+	},
+	"deliver": func(ctx context.Context, d *Drydocks, o order) (answer, error) {
+		_, err := d.Deliver(ctx, o.Place, checkpointID(o.Last))
+		return answer{}, err
+	},
 	"verbs": func(ctx context.Context, d *Drydocks, o order) (answer, error) {
 		return answer{}, everyVerb(ctx, d, o.Source)
 	},
 	"mounts": mountStage,
 	"full":   fullStage,
 	"hidden": hiddenStage,
+}
+
+func rewindOrder(o order, digest string) drydock.RewindOrder {
+	return drydock.RewindOrder{
+		Current: checkpointID(o.Last), Target: checkpointID(o.Target), Next: checkpointID(o.Next), Saved: checkpointID(o.Next + 1), Digest: digest,
+	}
 }
 
 func TestMain(m *testing.M) {

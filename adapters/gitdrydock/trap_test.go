@@ -5,12 +5,16 @@ package gitdrydock
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/id"
 )
 
 // A trap is a program that leaves a marker. This test puts it behind every
@@ -198,7 +202,12 @@ func everyVerb(ctx context.Context, d *Drydocks, source string) error {
 		"nested/.git/HEAD": "ref: refs/heads/main\n", "nested/.git/config": evil, "nested/.git/refs/x": "", "nested/.git/objects/x": "",
 		"nested/.git/hooks/post-checkout": "#!/bin/sh\n" + trap + "\n", "nested/file": "x",
 		"HEAD": "ref: refs/heads/main\n", "config": evil, "refs/x": "", "objects/x": "", "hooks/post-checkout": "#!/bin/sh\n" + trap + "\n",
-		"gitfile/.git": "gitdir: ../nested/.git\n",
+		"gitfile/.git": "gitdir: ../nested/.git\n", "gitfile/x": "x",
+		"nested/.git/objects/info/alternates": filepath.Join(filepath.Dir(source), "alternate") + "\n",
+		"objects/info/alternates":             filepath.Join(filepath.Dir(source), "alternate") + "\n",
+		"commondir":                           "nested/.git\n", "gitdir": "nested/.git\n",
+		"deep/.GIT/config": evil, "info/attributes": evilAttributes,
+		".git-blame-ignore-revs": "x", ".gitconfig": evil, ".config/git/config": evil, ".lfsconfig": "[lfs]\n\turl = ext::" + trap + "\n",
 	} {
 		path := filepath.Join(p.Root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -215,7 +224,7 @@ func everyVerb(ctx context.Context, d *Drydocks, source string) error {
 	if err != nil {
 		return fmt.Errorf("Capture: %w", err)
 	}
-	if len(c.Excluded) != 2 || c.Changed.Total() == 0 {
+	if len(c.Excluded) != 3 || c.Changed.Total() == 0 {
 		return fmt.Errorf("the Capture is not of the traps: %+v", c)
 	}
 	if _, err := d.Capture(ctx, p, checkpointID(1), checkpointID(2)); err != nil {
@@ -237,7 +246,62 @@ func everyVerb(ctx context.Context, d *Drydocks, source string) error {
 	if _, err := d.Usage(ctx, p.Root); err != nil {
 		return fmt.Errorf("Usage: %w", err)
 	}
-	_, err = d.Mask(ctx)
+	if _, err = d.Mask(ctx); err != nil {
+		return fmt.Errorf("Mask: %w", err)
+	}
+	return laterVerbs(ctx, d, src, p)
+}
+
+// laterVerbs goes on with the life of the Drydock: back and forth between
+// Checkpoints full of traps, a fork, a delivery, and its end.
+func laterVerbs(ctx context.Context, d *Drydocks, src drydock.Source, p drydock.Place) error {
+	at := checkpointID(2)
+	for n, target := range []id.Checkpoint{checkpointID(1), checkpointID(2)} {
+		plan, err := d.Plan(ctx, p, at, target, 100)
+		if err != nil {
+			return fmt.Errorf("Plan: %w", err)
+		}
+		o := drydock.RewindOrder{Current: at, Target: target, Saved: checkpointID(10 + 2*n), Next: checkpointID(11 + 2*n), Digest: plan.Digest}
+		if _, err := d.Rewind(ctx, p, o); err != nil {
+			return fmt.Errorf("Rewind: %w", err)
+		}
+		if _, err := d.Rewind(ctx, p, o); err != nil {
+			return fmt.Errorf("Rewind again: %w", err)
+		}
+		at = o.Next
+	}
+	delivery, err := d.Deliver(ctx, p, at)
+	if err != nil {
+		return fmt.Errorf("Deliver: %w", err)
+	}
+	if b, err := os.ReadFile(delivery.File); err != nil || !strings.Contains(string(b), "+two") {
+		return fmt.Errorf("the delivery has no content: %w", err)
+	}
+	child, _, err := d.Create(ctx, drydockID(2), checkpointID(20), src)
+	if err != nil {
+		return fmt.Errorf("Create of a fork: %w", err)
+	}
+	if _, err := d.Adopt(ctx, child, checkpointID(20), checkpointID(21), p, at); err != nil {
+		return fmt.Errorf("Adopt: %w", err)
+	}
+	if _, err := d.History(ctx, p); err != nil {
+		return fmt.Errorf("History: %w", err)
+	}
+	if _, _, err := d.Compact(ctx, p); err != nil {
+		return fmt.Errorf("Compact: %w", err)
+	}
+	if !d.Idle(ctx, drydockID(2)) {
+		return errors.New("Idle: the fork is busy")
+	}
+	record := drydock.Drydock{ID: drydockID(2), Source: src, Place: child}
+	if _, err := d.Survey(ctx, record); err != nil {
+		return fmt.Errorf("Survey: %w", err)
+	}
+	r, err := d.Clean(ctx, record)
+	if err != nil || r.Pending || len(r.Kept) > 0 {
+		return fmt.Errorf("Clean: %w %+v", err, r)
+	}
+	_, err = d.Strays(ctx, []id.Drydock{drydockID(1)})
 	return err
 }
 

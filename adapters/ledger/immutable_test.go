@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cyberagent/domain/drydock"
 	"cyberagent/domain/id"
 	"cyberagent/domain/lifecycle"
 	"cyberagent/domain/result"
@@ -18,7 +19,7 @@ import (
 // immutable are the tables whose rows never change, written out by hand.
 var immutable = []string{
 	"admissions", "approval_consumptions", "approval_decisions", "approval_requests", "approval_revocations",
-	"approvals", "cancellations", "checkpoints", "events", "installation", "lifecycle_log", "log_receipts",
+	"approvals", "cancellations", "checkpoints", "drydock_steps", "events", "installation", "lifecycle_log", "log_receipts",
 	"preparations", "receipts", "run_permissions", "run_profiles",
 }
 
@@ -58,6 +59,10 @@ func fill(t testing.TB, l *Ledger) {
 		return errors.Join(
 			r.AddRequest(requested), r.AddRevocation(revoked), r.AddCheckpoint(after),
 			r.UpdateDrydock(c.drydock.Advance(after.ID, t0)),
+			r.AddStep(drydock.Step{
+				Receipt: name[id.Receipt](id.KindReceipt, 8), Drydock: c.drydock.ID, Run: c.run.ID, Verb: "deliver", Phase: "done",
+				Generation: 2, Checkpoint: after.ID, Key: "k", At: t0,
+			}),
 			r.AddCancellation(lifecycle.Cancellation{Admission: c.admission.ID, Reason: "enough", By: "ann", At: t0}),
 			r.AddReceipts(c.admission.ID, ports.Receipts{
 				Terminal: lifecycle.Finalized, Result: []byte("{}"),

@@ -37,16 +37,18 @@ func (s *Service) Checkpoint(ctx context.Context, in CheckpointInput) (Checkpoin
 		v.Replayed = replayed
 		return v, err
 	}
-	d, running, err := s.current(ctx, in.Run)
+	st, err := s.state(ctx, in.Run)
+	if err == nil {
+		err = st.idle()
+	}
+	d := st.drydock
 	switch {
 	case err != nil:
 		return v, err
-	case running != "":
-		return v, busy(running)
 	case d.Status == drydock.RecoveryRequired && !in.Confirm:
 		return v, fault.New(fault.RecoveryRequired, "the Drydock is in doubt: %s", d.Reason).At("run").
 			Hint("look at its files, then repeat with --confirm to take them as they are")
-	case d.Status != drydock.Ready && d.Status != drydock.RecoveryRequired:
+	case !d.Whole() && d.Status != drydock.RecoveryRequired:
 		return v, notReady(d)
 	}
 	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {
@@ -57,6 +59,7 @@ func (s *Service) Checkpoint(ctx context.Context, in CheckpointInput) (Checkpoin
 	if err != nil {
 		return v, err
 	}
+	s.hit("checkpoint.captured")
 	now := s.Clock.Now()
 	parent := d.Checkpoint
 	d = d.Advance(next, now)
@@ -68,11 +71,18 @@ func (s *Service) Checkpoint(ctx context.Context, in CheckpointInput) (Checkpoin
 	write := func(fn func(ports.Records) error) error { return s.Ledger.Write(ctx, fn) }
 	replayed, err = operation.Once(write, key, now, &v, func(rec ports.Records) error {
 		// A command that was admitted meanwhile owns the files now.
-		if running, err := open(rec, in.Run); err != nil || running != "" {
-			if err == nil {
-				err = busy(running)
-			}
+		present, err := readState(rec, in.Run)
+		if err == nil {
+			err = present.idle()
+		}
+		if err != nil {
 			return err
+		}
+		if p := drydock.Pending(st.steps); p != nil {
+			// The operator takes the files of a verb that was cut off as they are.
+			if err := s.note(rec, s.step(d, p.Verb, drydock.Kept, p.Key, map[string]string{"checkpoint": string(next)}, d.UpdatedAt)); err != nil {
+				return err
+			}
 		}
 		if err := rec.UpdateDrydock(d); err != nil {
 			return err

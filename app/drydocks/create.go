@@ -71,6 +71,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 		done.Replayed = replayed
 		return done, err
 	}
+	if v, ok, err := s.reconciled(ctx, key, in.Run); err != nil || ok {
+		return v, err
+	}
 	shown, err := s.Inspect(ctx, in.Run)
 	if err != nil {
 		return View{}, err
@@ -84,10 +87,12 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	s.hit("create.begun")
 	place, capture, err := s.Worktrees.Create(ctx, d.ID, id.FirstCheckpoint(d.ID), d.Source)
 	if err != nil {
 		return View{}, err
 	}
+	s.hit("create.created")
 	return s.finish(ctx, key, d, place, capture)
 }
 
@@ -119,6 +124,13 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		old, err := rec.DrydockOfRun(rid)
 		switch {
 		case err == nil && old.Status == drydock.Preparing && old.Source.TrustDigest() == src.TrustDigest():
+			if fork, err := pendingFork(rec, old); err != nil || fork != nil {
+				if err == nil {
+					err = fault.New(fault.InProgress, "the Run's Drydock is being forked from another").At("run").
+						Hint("repeat the fork, or run `cyberagent drydock reconcile`")
+				}
+				return err
+			}
 			d = old
 			op, err := key.Find(rec)
 			if err != nil || op != nil {
@@ -143,6 +155,23 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		return key.Record(rec, nil, now)
 	})
 	return d, err
+}
+
+// reconciled answers a creation that was cut off and that a reconcile finished.
+func (s *Service) reconciled(ctx context.Context, key operation.Key, rid id.Run) (v View, done bool, err error) {
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		_, begun, err := recallIn(rec, key, &v)
+		if err != nil || !begun {
+			return err
+		}
+		d, err := rec.DrydockOfRun(rid)
+		if err != nil || d.Status == drydock.Preparing {
+			return err
+		}
+		v, done = view(d), true
+		return key.Answer(rec, v)
+	})
+	return v, done, err
 }
 
 // bounds keeps the number of Drydocks (contract section 3).
@@ -200,5 +229,11 @@ func (s *Service) finish(ctx context.Context, key operation.Key, d drydock.Drydo
 		}
 		return key.Answer(rec, v)
 	})
+	if fault.CodeOf(err) == fault.GenerationStale {
+		// A reconcile was faster; what it recorded is this creation.
+		if v, done, err := s.reconciled(ctx, key, d.Run); err != nil || done {
+			return v, err
+		}
+	}
 	return v, err
 }

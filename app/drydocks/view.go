@@ -1,5 +1,12 @@
-// Package drydocks holds the use cases of a Run's worktree: create it in two
-// steps, look at it, record a Checkpoint, show what changed.
+// Package drydocks holds the use cases of a Run's worktree, its whole life: create
+// it in two steps, look at it, record a Checkpoint, show what changed, go back,
+// fork, hand out a patch, restore access, clean up, and find out after a crash
+// what there is.
+//
+// Every verb that changes something takes the Drydock out of use in the ledger
+// before it touches a file, and gives it back in the transaction that records the
+// result. In between it is recovery_required: nothing that was cut off is taken
+// for done.
 package drydocks
 
 import (
@@ -15,11 +22,24 @@ import (
 
 // Service is the use cases over their ports.
 type Service struct {
-	Ledger    ports.Ledger
-	Sources   ports.Sources
-	Worktrees ports.Worktrees
-	Clock     ports.Clock
-	IDs       ports.IDs
+	Ledger     ports.Ledger
+	Sources    ports.Sources
+	Worktrees  ports.Worktrees
+	Rewinds    ports.Rewinds
+	Deliveries ports.Deliveries
+	Remnants   ports.Remnants
+	Repairs    Repairer
+	Clock      ports.Clock
+	IDs        ports.IDs
+	// Fail is nil but where a test asks for a crash.
+	Fail ports.FailPoints
+}
+
+// hit is a moment between two steps.
+func (s *Service) hit(moment string) {
+	if s.Fail != nil {
+		s.Fail.Hit(moment)
+	}
 }
 
 // Protocols of the answers.
@@ -58,10 +78,16 @@ type View struct {
 	IntactError string       `json:"intact_error"`
 	Drift       []string     `json:"drift"`
 	Running     id.Admission `json:"running_admission"`
-	CreatedAt   time.Time    `json:"created_at"`
-	UpdatedAt   time.Time    `json:"updated_at"`
-	ExpiresAt   time.Time    `json:"expires_at"`
-	Replayed    bool         `json:"replayed"`
+	// Pending is the verb that was begun and has not ended, empty when there is
+	// none; Cleaning says that the clean-up began, which only ends with it.
+	Pending  drydock.Verb `json:"pending"`
+	Cleaning bool         `json:"cleanup_pending"`
+	// Storage is what the Checkpoints take on disk.
+	CheckpointBytes int64     `json:"checkpoint_bytes"`
+	CreatedAt       time.Time `json:"created_at"`
+	UpdatedAt       time.Time `json:"updated_at"`
+	ExpiresAt       time.Time `json:"expires_at"`
+	Replayed        bool      `json:"replayed"`
 }
 
 func view(d drydock.Drydock) View {
@@ -142,14 +168,21 @@ func open(rec ports.Records, rid id.Run) (id.Admission, error) {
 // Status verifies the Drydock and compares its files with its Checkpoint,
 // unless a command is using it.
 func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
-	d, running, err := s.current(ctx, rid)
+	st, err := s.state(ctx, rid)
 	if err != nil {
 		return View{}, err
 	}
+	d, running := st.drydock, st.running
 	v := view(d)
-	v.Running = running
-	if d.Status == drydock.Preparing {
+	v.Running, v.Cleaning = running, drydock.Cleaning(st.steps)
+	if p := drydock.Pending(st.steps); p != nil {
+		v.Pending = p.Verb
+	}
+	if d.Status == drydock.Preparing || v.Cleaning {
 		return v, nil
+	}
+	if size, err := s.Remnants.History(ctx, d.Place); err == nil {
+		v.CheckpointBytes = size.Bytes
 	}
 	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {
 		v.Intact, v.IntactError = false, err.Error()
@@ -179,14 +212,15 @@ const driftShown = 20
 // Use verifies the Drydock and returns where an operator or an agent's editor
 // works on it. It refuses one that is not ready or that a command is using.
 func (s *Service) Use(ctx context.Context, rid id.Run) (View, error) {
-	d, running, err := s.current(ctx, rid)
+	st, err := s.state(ctx, rid)
+	if err == nil {
+		err = st.idle()
+	}
 	if err != nil {
 		return View{}, err
 	}
-	if running != "" {
-		return View{}, busy(running)
-	}
-	if d.Status != drydock.Ready {
+	d := st.drydock
+	if !d.Whole() {
 		return View{}, notReady(d)
 	}
 	if err := s.Worktrees.Verify(ctx, d.Place); err != nil {

@@ -95,7 +95,7 @@ func (s *session) suggest(ctx context.Context, values func(context.Context, wiri
 	if _, err := os.Stat(cfg.Ledger.Path); err != nil {
 		return values(ctx, wiring.App{})
 	}
-	app, stop, err := wiring.Open(ctx, cfg)
+	app, stop, err := wiring.Open(ctx, cfg, nil)
 	if err != nil {
 		return nil
 	}

@@ -24,10 +24,11 @@ func doctorCommand(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			svc, err := wiring.OpenDoctor(cfg)
+			svc, stop, err := wiring.OpenDoctor(ctx, cfg)
 			if err != nil {
 				return err
 			}
+			defer stop()
 			r := svc.Examine(ctx)
 			if r.Status == doctor.Failure {
 				s.code = exitBlocked

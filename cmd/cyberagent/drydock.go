@@ -21,7 +21,9 @@ import (
 
 func drydockGroup(s *session) *cli.Command {
 	return group("drydock", "a Run's own worktree and its Checkpoints",
-		drydockCreate(s), drydockStatus(s), drydockUse(s), drydockCheckpoint(s), drydockLog(s), drydockDiff(s))
+		drydockCreate(s), drydockStatus(s), drydockUse(s), drydockCheckpoint(s), drydockLog(s), drydockDiff(s),
+		drydockRewind(s), drydockUndo(s), drydockFork(s), drydockDeliver(s), drydockRepair(s), drydockCleanup(s), drydockGC(s),
+		drydockReconcile(s))
 }
 
 func drydockCreate(s *session) *cli.Command {
@@ -108,6 +110,12 @@ func printDrydock(w io.Writer, v drydocks.View) {
 	}
 	if v.Running != "" {
 		_, _ = fmt.Fprintf(w, "running     %s\n", v.Running)
+	}
+	if v.Pending != "" {
+		_, _ = fmt.Fprintf(w, "pending     %s\n", v.Pending)
+	}
+	if v.CheckpointBytes > 0 {
+		_, _ = fmt.Fprintf(w, "history     %d bytes of Checkpoints\n", v.CheckpointBytes)
 	}
 	for i, p := range v.Drift {
 		label := ""

@@ -12,10 +12,6 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 )
 
-func engineGroup(s *session) *cli.Command {
-	return group("engine", "the container engine", engineCheck(s))
-}
-
 func engineCheck(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "prove the isolation contract on this machine: one container, read back and measured", HideHelpCommand: true,

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -12,6 +14,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/command"
+	"cyberagent/domain/isolation"
 )
 
 func fixtureGroup(s *session) *cli.Command {
@@ -52,30 +55,33 @@ func fixtureBuild(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			svc, err := wiring.OpenFixture(cfg)
+			svc, stop, err := wiring.OpenFixture(ctx, cfg)
 			if err != nil {
 				return err
 			}
+			defer stop()
 			r, err := svc.Build(ctx, in)
 			if err != nil {
 				return err
 			}
 			v := fixtureView{
-				"fixture.v1", r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
-				map[string]string{
-					"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST":      r.Image,
-					"CYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST": r.Image,
-				},
+				"fixture.v1", svc.Engine.Engine(), r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
+				map[string]string{},
 			}
-			return s.answer(v, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST=%s\nCYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST=%s\n", r.Image, r.Image)
-			})
+			var lines strings.Builder
+			for _, prefix := range []string{"CYBERAGENT_STANDARD_CODE_", "CYBERAGENT_TEST_STANDARD_CODE_"} {
+				name := prefix + strings.ToUpper(string(v.Engine)) + "_IMAGE_DIGEST"
+				v.Environment[name] = r.Image
+				_, _ = fmt.Fprintf(&lines, "%s=%s\n", name, r.Image)
+			}
+			return s.answer(v, func(w io.Writer) { _, _ = io.WriteString(w, lines.String()) })
 		},
 	}
 }
 
 type fixtureView struct {
 	Protocol       string            `json:"protocol_version"`
+	Engine         isolation.Engine  `json:"engine"`
 	Image          string            `json:"image_digest"`
 	ConfigDigest   string            `json:"config_digest"`
 	ManifestDigest string            `json:"manifest_digest"`
@@ -109,16 +115,18 @@ func fixtureInspect(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			digest := cfg.Image.Docker
+			given := ""
 			if c.Args().Present() {
-				if digest, err = one(c, "digest"); err != nil {
+				if given, err = one(c, "digest"); err != nil {
 					return err
 				}
 			}
-			svc, err := wiring.OpenFixture(cfg)
+			svc, stop, err := wiring.OpenFixture(ctx, cfg)
 			if err != nil {
 				return err
 			}
+			defer stop()
+			digest := cmp.Or(given, cfg.ImageDigest(svc.Engine.Engine()))
 			j, err := svc.Inspect(ctx, digest)
 			if err != nil {
 				return err

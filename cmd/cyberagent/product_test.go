@@ -76,7 +76,7 @@ func mustDisk(t *testing.T) string {
 func (l *product) another() *product {
 	l.t.Helper()
 	c := *l
-	app, stop, err := wiring.Open(l.t.Context(), l.cfg)
+	app, stop, err := wiring.Open(l.t.Context(), l.cfg, nil)
 	must(l.t, err)
 	l.t.Cleanup(stop)
 	c.App = app

@@ -14,6 +14,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/config"
 	"cyberagent/domain/fault"
+	"cyberagent/ports"
 )
 
 // process is everything that a verb may touch of its surroundings. Nothing
@@ -23,6 +24,8 @@ type process struct {
 	lookup                   func(string) (string, bool)
 	outTerminal, errTerminal bool
 	errColumns               int // of the terminal at err; 0 when unknown
+	// failAt is nil but in tests that ask for a crash between two steps.
+	failAt ports.FailPoints
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -202,6 +205,7 @@ func globalFlags(s *session) []cli.Flag {
 		over("home", "home", "$CYBERAGENT_HOME, or cyberagent in $XDG_DATA_HOME or ~/.local/share", "the product's home directory"),
 		over("engine", "engine", "docker, when not configured", "docker, containerd or auto"),
 		over("docker.socket", "docker-socket", "/var/run/docker.sock, when not configured", "Docker Engine's local socket"),
+		over("containerd.address", "containerd-address", "/run/containerd/containerd.sock, when not configured", "containerd's local socket"),
 		over("image.docker", "image-digest", "the configured one", "the fixed image's exact digest, sha256:<64 hex>"),
 	}
 }
@@ -223,10 +227,13 @@ func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
 	if err != nil {
 		return err
 	}
-	app, stop, err := wiring.Open(ctx, cfg)
+	app, stop, err := wiring.Open(ctx, cfg, func(sentence string) {
+		_, _ = fmt.Fprintln(s.err, "cyberagent: note:", printable(sentence))
+	})
 	if err != nil {
 		return err
 	}
 	defer stop()
+	app.Drydocks.Fail = s.failAt
 	return use(app)
 }

@@ -19,6 +19,7 @@ import (
 	"cyberagent/app/doctor"
 	"cyberagent/app/drydocks"
 	"cyberagent/app/enginecheck"
+	"cyberagent/app/engines"
 	"cyberagent/app/runs"
 	"cyberagent/app/selftest"
 	"cyberagent/app/standardcode"
@@ -46,6 +47,14 @@ var answers = map[string]any{
 	drydocks.CheckpointProtocol:       drydocks.CheckpointView{},
 	drydocks.LogProtocol:              checkpointList{},
 	drydocks.DiffProtocol:             drydocks.DiffView{},
+	drydocks.PlanProtocol:             drydocks.PlanView{},
+	drydocks.RewindProtocol:           drydocks.RewindView{},
+	drydocks.DeliveryProtocol:         drydocks.DeliveryView{},
+	drydocks.ForkProtocol:             drydocks.ForkView{},
+	drydocks.RepairProtocol:           drydocks.RepairView{},
+	drydocks.CleanupProtocol:          drydocks.CleanupView{},
+	drydocks.GCProtocol:               drydocks.GCView{},
+	drydocks.ReconcileProtocol:        drydocks.ReconcileView{},
 	admission.ReadinessProtocol:       admission.Readiness{},
 	standardcode.PreparationProtocol:  standardcode.Preparation{},
 	"standard-code-command-result.v1": standardcode.Result{},
@@ -56,6 +65,7 @@ var answers = map[string]any{
 	"standard-code-approval-list.v1":  approvalList{},
 	"fixture.v1":                      fixtureView{},
 	"fixture-inspection.v1":           inspectionView{},
+	engines.ListProtocol:              engines.List{},
 	selftest.Protocol:                 selftest.Report{},
 	selftest.SoakProtocol:             selftest.SoakReport{},
 	"selftest-edges.v1":               edgeList{},

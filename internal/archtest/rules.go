@@ -39,7 +39,7 @@ var engineLibraries = []string{
 var ledgerLibraries = []string{"database/sql/...", "github.com/uptrace/bun/...", "modernc.org/...", "github.com/mattn/go-sqlite3"}
 
 // helpers are adapters that others may use in their tests.
-var helpers = []string{"adapters/ledger/ledgertest/...", "adapters/memory/...", "adapters/conformance/...", "adapters/docker/dockertest/..."}
+var helpers = []string{"adapters/ledger/ledgertest/...", "adapters/memory/...", "adapters/conformance/...", "adapters/docker/dockertest/...", "adapters/containerd/containerdtest/..."}
 
 // Rules returns the table.
 func Rules() []Rule {
@@ -92,7 +92,7 @@ func Rules() []Rule {
 		},
 		{
 			Name: "engines' libraries stay in their adapters", From: []string{"..."},
-			Except: []string{"adapters/docker/...", "cmd/cyberagent/internal/wiring/..."},
+			Except: []string{"adapters/docker/...", "adapters/containerd/...", "cmd/cyberagent/internal/wiring/..."},
 			Forbid: engineLibraries,
 			Reason: "translate to the domain's words in adapters/docker or adapters/containerd",
 		},
@@ -129,9 +129,9 @@ func Rules() []Rule {
 			Reason: "PID 1 of the container is static and auditable: standard library, x/sys and the domain",
 		},
 		{
-			Name: "what tests break with is not in the product", From: []string{"cmd/...", "adapters/docker"},
+			Name: "what tests break with is not in the product", From: []string{"cmd/...", "adapters/docker", "adapters/containerd"},
 			Forbid: []string{
-				module + "/adapters/memory/...", module + "/adapters/conformance/...", module + "/adapters/docker/dockertest/...",
+				module + "/adapters/memory/...", module + "/adapters/conformance/...", module + "/adapters/docker/dockertest/...", module + "/adapters/containerd/containerdtest/...",
 				module + "/adapters/ledger/ledgertest/...",
 			},
 			Reason: "an engine without processes, sabotages and forgers are for tests: no path of the product may reach them",

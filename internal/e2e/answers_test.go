@@ -42,6 +42,47 @@ type sourceView struct {
 	Trust string `json:"trust_digest"`
 }
 
+// repairView is what a repair left.
+type repairView struct {
+	Protocol    string   `json:"protocol_version"`
+	RunID       string   `json:"run_id"`
+	DrydockID   string   `json:"drydock_id"`
+	ExecutionID string   `json:"execution_id"`
+	Status      string   `json:"status"`
+	Reason      string   `json:"reason"`
+	Generation  int64    `json:"generation"`
+	Unreadable  []string `json:"unreadable"`
+	Detail      string   `json:"detail"`
+	Replayed    bool     `json:"replayed"`
+}
+
+// cleanupView is a preview of a clean-up, or what became of it.
+type cleanupView struct {
+	Protocol     string  `json:"protocol_version"`
+	RunID        string  `json:"run_id"`
+	DrydockID    string  `json:"drydock_id"`
+	Status       string  `json:"status"`
+	Generation   int64   `json:"generation"`
+	Digest       string  `json:"digest"`
+	DryRun       bool    `json:"dry_run"`
+	Worktree     bool    `json:"worktree"`
+	Registration bool    `json:"registration"`
+	Branch       bool    `json:"branch"`
+	Entries      int64   `json:"entries"`
+	Bytes        int64   `json:"bytes"`
+	ShadowBytes  int64   `json:"checkpoint_bytes"`
+	Unrecorded   string  `json:"unrecorded"`
+	Pending      bool    `json:"cleanup_pending"`
+	Untouched    bool    `json:"untouched"`
+	Kept         []doubt `json:"kept"`
+	Replayed     bool    `json:"replayed"`
+}
+
+type doubt struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
 type drydockView struct {
 	Protocol    string    `json:"protocol_version"`
 	ID          string    `json:"drydock_id"`
@@ -58,6 +99,9 @@ type drydockView struct {
 	IntactError string    `json:"intact_error"`
 	Drift       []string  `json:"drift"`
 	Running     string    `json:"running_admission"`
+	Pending     string    `json:"pending"`
+	Cleaning    bool      `json:"cleanup_pending"`
+	History     int64     `json:"checkpoint_bytes"`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 	ExpiresAt   time.Time `json:"expires_at"`

@@ -9,6 +9,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/cyberagent-demo.XXXXXX")
 export CYBERAGENT_HOME=$work/home
 export PATH=$root/bin:$PATH
 : "${CYBERAGENT_DOCKER_SOCKET:?run this with: make demo}" "${CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST:?run this with: make demo}"
+export CYBERAGENT_ENGINE=${CYBERAGENT_ENGINE:-docker}
 gates=(--enable-permission-control --enable-workspace-sandbox --enable-docker-execution)
 table=$work/table
 
@@ -105,7 +106,7 @@ project() { # toolchain project quiet|loud
 printf 'engine %s\nimage  %s\n' "$CYBERAGENT_DOCKER_SOCKET" "$CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST"
 printf 'To use this engine yourself: testdata/engines/docker.sh up && export CYBERAGENT_DOCKER_SOCKET=%s\n' "$CYBERAGENT_DOCKER_SOCKET"
 
-title "One command from a repository to its Checkpoint (go, a project whose tests pass)"
+title "One command from a repository to its Checkpoint on $CYBERAGENT_ENGINE (go, a project whose tests pass)"
 project go go loud
 title "The same for the others: exit status 0 when the tests pass, 5 when they fail"
 for tc in go node python rust; do
@@ -125,6 +126,8 @@ left=0
 # Ours are those that have something of this demo mounted.
 containers=$({ docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" ps -aq --filter label=cyberagent.installation |
 	xargs -r docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" inspect --format '{{range .Mounts}}{{.Source}} {{end}}' 2>/dev/null || true; } | grep -cF "$work" || true)
+# A container on containerd, or what is left of one, has its place in the home.
+containers=$((containers + $(find "$work/home/containerd" -mindepth 1 2>/dev/null | wc -l)))
 mounts=$(grep -cF "$work" /proc/self/mountinfo || true)
 processes=$(pgrep -fc "$root/bin/cyberagent" || true)
 printf 'containers of ours  %s\nmounts of ours      %s\nprocesses of ours   %s\n' "$containers" "$mounts" "$processes"

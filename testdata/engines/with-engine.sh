@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# Runs a command with everything that it needs: a Docker Engine, the four base
-# images and the fixture image, made if they are missing. What this script
-# started it stops again, whatever happens; an engine that was there stays.
+# Runs a command with everything that it needs: Docker Engine, containerd of the
+# version in go.mod and the distribution's, the four base images and the fixture
+# image in the first two, made if they are missing. What this script started it
+# stops again, whatever happens; an engine that was there stays.
 #
 #   with-engine.sh COMMAND [ARGUMENT...]
 #
-# The command sees CYBERAGENT_DOCKER_SOCKET, the four base variables, and the
-# image's digest under its product and test names. bin/cyberagent must be built.
+# The command sees CYBERAGENT_DOCKER_SOCKET, CYBERAGENT_CONTAINERD_ADDRESS,
+# CYBERAGENT_TEST_CONTAINERD_DEBIAN_ADDRESS, the four base variables, and the
+# image's digests under their product and test names. bin/cyberagent must be built.
+#
+# CYBERAGENT_WITH_ENGINES names the engines to bring up: "docker containerd
+# containerd-debian" unless it is set.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,31 +20,71 @@ say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 [ $# -gt 0 ] || { say "usage: with-engine.sh COMMAND [ARGUMENT...]"; exit 2; }
 [ -x "$root/bin/cyberagent" ] || { say "error: bin/cyberagent is missing" "  remedy: make build"; exit 1; }
+engines=${CYBERAGENT_WITH_ENGINES:-docker containerd containerd-debian}
 
-started=
+engine() { # name verb
+	case $1 in
+	docker) "$here/docker.sh" "$2" ;;
+	containerd) "$here/containerd.sh" "$2" ;;
+	containerd-debian) "$here/containerd.sh" --debian "$2" ;;
+	*)
+		say "error: '$1' in CYBERAGENT_WITH_ENGINES is no engine"
+		return 2
+		;;
+	esac
+}
+
+started=()
 finish() {
-	local code=$?
-	if [ -n "$started" ]; then
-		"$here/docker.sh" down || code=1
-	fi
+	local code=$? name
+	for name in ${started[@]+"${started[@]}"}; do
+		engine "$name" down || code=1
+	done
 	exit "$code"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-if ! "$here/docker.sh" status >/dev/null 2>&1; then
-	started=yes
-	"$here/docker.sh" up
-fi
+for name in $engines; do
+	if ! engine "$name" status >/dev/null 2>&1; then
+		started+=("$name") # also when it comes up halfway
+		engine "$name" up
+	fi
+	address=$(engine "$name" env)
+	export "${address?}"
+done
 dev=${CYBERAGENT_DEV_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/cyberagent-dev}
-socket=$("$here/docker.sh" env)
-export "${socket?}"
 
-bases=$("$root/testdata/standard-code-docker/make-bases.sh")
-while IFS= read -r line; do export "${line?}"; done <<<"$bases"
+exported() { # each line of a text
+	local line
+	while IFS= read -r line; do export "${line?}"; done <<<"$1"
+}
 
 # The image is remembered by its inputs: the second time this takes a moment.
-digests=$(CYBERAGENT_HOME=$dev/fixture "$root/bin/cyberagent" --output text fixture build)
-while IFS= read -r line; do export "${line?}"; done <<<"$digests"
+fixture() { # engine
+	local lines
+	lines=$(CYBERAGENT_HOME=$dev/fixture CYBERAGENT_ENGINE=$1 "$root/bin/cyberagent" --output text fixture build)
+	exported "$lines"
+}
+
+case " $engines " in *" docker "*)
+	bases=$("$root/testdata/standard-code-docker/make-bases.sh")
+	exported "$bases"
+	;;
+esac
+case " $engines " in *" containerd "*)
+	# In the subshell only: the variables stay those of the first engine.
+	lines=$("$root/testdata/standard-code-docker/containerd-bases.sh")
+	digests=$(
+		exported "$lines"
+		fixture containerd
+		printf '%s\n' "CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST=$CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST" \
+			"CYBERAGENT_TEST_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST=$CYBERAGENT_TEST_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST"
+	)
+	exported "$digests"
+	case " $engines " in *" docker "*) ;; *) exported "$lines" ;; esac
+	;;
+esac
+case " $engines " in *" docker "*) fixture docker ;; esac
 
 "$@"

@@ -15,11 +15,11 @@ import (
 )
 
 // OpenDoctor builds what doctor needs. It opens no ledger.
-func OpenDoctor(cfg config.Config) (*doctor.Service, error) {
+func OpenDoctor(ctx context.Context, cfg config.Config) (*doctor.Service, func(), error) {
 	var find func(isolation.Engine) (ports.Engine, error)
-	x := fx.New(fx.Supply(cfg), engineModule(), fx.NopLogger, fx.Populate(&find))
-	if err := x.Err(); err != nil {
-		return nil, cause(err)
+	stop, err := open(ctx, fx.Supply(cfg), engineModule(nil), fx.NopLogger, fx.Populate(&find))
+	if err != nil {
+		return nil, nil, err
 	}
 	at := ledger.Config{Path: cfg.Ledger.Path}
 	s := &doctor.Service{
@@ -40,9 +40,10 @@ func OpenDoctor(cfg config.Config) (*doctor.Service, error) {
 	for _, name := range names {
 		e, err := find(name)
 		if err != nil {
-			return nil, err
+			stop()
+			return nil, nil, err
 		}
 		s.Engines = append(s.Engines, e)
 	}
-	return s, nil
+	return s, stop, nil
 }

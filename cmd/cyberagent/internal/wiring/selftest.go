@@ -26,14 +26,14 @@ type Selftest struct {
 // OpenSelftest builds the graph for the selftest's own home.
 func OpenSelftest(ctx context.Context, cfg config.Config) (Selftest, func(), error) {
 	var parts Selftest
-	stop, err := open(ctx, Options(cfg), decoyModule(), fx.Populate(&parts.Ledger, &parts.Engine, &parts.Locks, &parts.Clock, &parts.Decoys, &parts.App))
+	stop, err := open(ctx, Options(cfg, nil), decoyModule(), fx.Populate(&parts.Ledger, &parts.Engine, &parts.Locks, &parts.Clock, &parts.Decoys, &parts.App))
 	return parts, stop, err
 }
 
 // OpenArmed builds the graph for a process that dies at one moment. Nothing else
 // arms a fail point.
 func OpenArmed(ctx context.Context, cfg config.Config, point string, delay time.Duration) (App, func(), error) {
-	app, stop, err := Open(ctx, cfg)
+	app, stop, err := Open(ctx, cfg, nil)
 	if err == nil && point != "" {
 		app.StandardCode.Fail = host.NewFailPoint(point, 1, delay)
 	}

@@ -35,14 +35,14 @@ type App struct {
 	EngineCheck  *enginecheck.Service
 }
 
-// Options returns the whole graph for one configuration.
-func Options(cfg config.Config) fx.Option {
+// Options returns the whole graph for one configuration. notice may be nil.
+func Options(cfg config.Config, notice Notice) fx.Option {
 	return fx.Options(
 		fx.Supply(cfg),
 		hostModule(),
 		ledgerModule(),
 		drydockModule(),
-		engineModule(),
+		engineModule(notice),
 		appModule(),
 		engineCheckModule(),
 		fx.NopLogger,
@@ -50,9 +50,14 @@ func Options(cfg config.Config) fx.Option {
 }
 
 // Open builds and starts the graph. The returned function stops it.
-func Open(ctx context.Context, cfg config.Config) (App, func(), error) {
+func Open(ctx context.Context, cfg config.Config, notice Notice) (App, func(), error) {
 	var app App
-	stop, err := open(ctx, Options(cfg), fx.Populate(&app))
+	stop, err := open(ctx, Options(cfg, notice), fx.Populate(&app))
+	if err == nil {
+		// Creations that were cut off. What cannot be finished says so in the
+		// ledger and does not keep the verb from its work.
+		_, _ = app.Drydocks.Reconcile(ctx, false)
+	}
 	return app, stop, err
 }
 
@@ -88,11 +93,13 @@ func (c *closers) close() {
 	c.all = nil
 }
 
-// OpenFixture builds what the fixture verbs need; they use no ledger.
-func OpenFixture(cfg config.Config) (fixture.Service, error) {
+// OpenFixture builds what the fixture verbs need; they use no ledger. The engine
+// is the configured one, and for `auto` the first that answers: the image may be
+// what it is not ready for.
+func OpenFixture(ctx context.Context, cfg config.Config) (fixture.Service, func(), error) {
 	var svc fixture.Service
-	x := fx.New(fx.Supply(cfg), engineModule(), fixtureModule(), fx.NopLogger, fx.Populate(&svc))
-	return svc, cause(x.Err())
+	stop, err := open(ctx, fx.Supply(cfg), fx.Supply(fx.Annotate(ctx, fx.As(new(context.Context)))), engineModule(nil), fixtureModule(), fx.NopLogger, fx.Populate(&svc))
+	return svc, stop, err
 }
 
 func hostModule() fx.Option {
@@ -121,6 +128,9 @@ func drydockModule() fx.Option {
 		},
 		func(d *gitdrydock.Drydocks) ports.Sources { return d },
 		func(d *gitdrydock.Drydocks) ports.Worktrees { return d },
+		func(d *gitdrydock.Drydocks) ports.Rewinds { return d },
+		func(d *gitdrydock.Drydocks) ports.Deliveries { return d },
+		func(d *gitdrydock.Drydocks) ports.Remnants { return d },
 		func(d *gitdrydock.Drydocks) ports.Masks { return d },
 		func(d *gitdrydock.Drydocks) ports.Meter { return d },
 	))
@@ -131,8 +141,13 @@ func appModule() fx.Option {
 		func(l ports.Ledger, s ports.Sources, c ports.Clock, i ports.IDs) *runs.Service {
 			return &runs.Service{Ledger: l, Sources: s, Clock: c, IDs: i}
 		},
-		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, c ports.Clock, i ports.IDs) *drydocks.Service {
-			return &drydocks.Service{Ledger: l, Sources: s, Worktrees: w, Clock: c, IDs: i}
+		func(l ports.Ledger, s ports.Sources, w ports.Worktrees, r ports.Rewinds, d ports.Deliveries, m ports.Remnants,
+			sc *standardcode.Service, c ports.Clock, i ports.IDs,
+		) *drydocks.Service {
+			return &drydocks.Service{
+				Ledger: l, Sources: s, Worktrees: w, Rewinds: r, Deliveries: d, Remnants: m,
+				Repairs: standardcode.Repairs{Service: sc}, Clock: c, IDs: i,
+			}
 		},
 		func(l ports.Ledger, w ports.Worktrees, c ports.Clock) *approvals.Service {
 			return &approvals.Service{Ledger: l, Worktrees: w, Clock: c}

@@ -1,0 +1,229 @@
+package drydocks
+
+import (
+	"context"
+
+	"cyberagent/app/operation"
+	"cyberagent/domain/canon"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/ports"
+)
+
+// CleanupProtocol names the answer of cleanup, and each part of gc's.
+const CleanupProtocol = "drydock-cleanup.v1"
+
+// CleanupView says what is there (a preview), or what became of it.
+type CleanupView struct {
+	Protocol   string         `json:"protocol_version"`
+	RunID      id.Run         `json:"run_id"`
+	DrydockID  id.Drydock     `json:"drydock_id"`
+	Status     drydock.Status `json:"status"`
+	Generation int64          `json:"generation"`
+	// Digest is what --confirm takes; empty when it was carried out.
+	Digest       string `json:"digest"`
+	DryRun       bool   `json:"dry_run"`
+	Worktree     bool   `json:"worktree"`
+	Registration bool   `json:"registration"`
+	Branch       bool   `json:"branch"`
+	Entries      int64  `json:"entries"`
+	Bytes        int64  `json:"bytes"`
+	ShadowBytes  int64  `json:"checkpoint_bytes"`
+	// Unrecorded is the first path that no Checkpoint has, empty when there is
+	// none, or why it cannot be said.
+	Unrecorded string `json:"unrecorded"`
+	Pending    bool   `json:"cleanup_pending"`
+	// Untouched says that a doubt forbids to remove anything.
+	Untouched bool            `json:"untouched"`
+	Kept      []drydock.Doubt `json:"kept"`
+	Replayed  bool            `json:"replayed"`
+}
+
+func cleanupView(d drydock.Drydock, r drydock.Remains) CleanupView {
+	v := CleanupView{
+		Protocol: CleanupProtocol, RunID: d.Run, DrydockID: d.ID, Status: d.Status, Generation: d.Generation,
+		Worktree: r.Worktree, Registration: r.Registration, Branch: r.Branch, Entries: r.Content.Entries, Bytes: r.Content.Bytes,
+		ShadowBytes: r.Shadow.Bytes, Pending: r.Pending, Untouched: r.Untouched, Kept: r.Kept,
+	}
+	if v.Kept == nil {
+		v.Kept = []drydock.Doubt{}
+	}
+	return v
+}
+
+// CleanupInput names the Run. Without Confirm nothing is changed.
+type CleanupInput struct {
+	Run          id.Run
+	Confirm      string
+	OperationKey string
+}
+
+// Survey is the preview of cleanup.
+func (s *Service) Survey(ctx context.Context, rid id.Run) (CleanupView, error) {
+	st, err := s.state(ctx, rid)
+	if err == nil {
+		err = st.removable()
+	}
+	if err != nil {
+		return CleanupView{}, err
+	}
+	return s.survey(ctx, st)
+}
+
+// removable refuses what something else still works on.
+func (st state) removable() error {
+	if drydock.Cleaning(st.steps) && st.running == "" {
+		if p := drydock.Pending(st.steps); p == nil || p.Verb != drydock.VerbRepair {
+			return nil
+		}
+	}
+	return st.idle()
+}
+
+func (s *Service) survey(ctx context.Context, st state) (CleanupView, error) {
+	d := st.drydock
+	r, err := s.Remnants.Survey(ctx, d)
+	if err != nil {
+		return CleanupView{}, err
+	}
+	v := cleanupView(d, r)
+	v.DryRun = true
+	if r.Worktree && d.Checkpoint != "" && !drydock.Cleaning(st.steps) {
+		changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
+		switch {
+		case err != nil:
+			v.Unrecorded = err.Error()
+		case len(changes) > 0:
+			v.Unrecorded = changes[0].Path
+		}
+	}
+	v.Digest = canon.Digest([]string{r.Digest, v.Unrecorded})
+	return v, nil
+}
+
+// Cleanup removes a Drydock from this host: its content, then its registration
+// in the source, then its records; the ledger keeps its history. Whatever cannot
+// be proven to be its own is kept and named. What cannot be removed leaves it
+// cleanup_pending, and the same call goes on.
+func (s *Service) Cleanup(ctx context.Context, in CleanupInput) (CleanupView, error) {
+	key, err := operation.NewKey(in.Run, "drydock.cleanup", in.OperationKey, in.Confirm)
+	if err != nil {
+		return CleanupView{}, err
+	}
+	var v CleanupView
+	answered, begun, err := s.recall(ctx, key, &v)
+	if err != nil || answered {
+		v.Replayed = answered
+		return v, err
+	}
+	st, err := s.state(ctx, in.Run)
+	if err == nil {
+		err = st.removable()
+	}
+	if err != nil {
+		return v, err
+	}
+	if !begun || !drydock.Cleaning(st.steps) {
+		shown, err := s.survey(ctx, st)
+		if err != nil {
+			return v, err
+		}
+		if shown.Digest != in.Confirm {
+			return v, fault.New(fault.TrustMismatch, "this is not what was confirmed").At("confirm").
+				Hint("look at `cyberagent drydock cleanup %s` again and confirm its digest", in.Run).With("digest", shown.Digest)
+		}
+		if shown.Untouched {
+			return v, doubtful(shown)
+		}
+		if st.drydock, err = s.beginCleanup(ctx, st, key.Name(), &key); err != nil {
+			return v, err
+		}
+	}
+	s.hit("cleanup.begun")
+	v, err = s.clean(ctx, st.drydock, key.Name(), func(rec ports.Records, v CleanupView) error {
+		if answered, _, err := recallIn(rec, key, new(CleanupView)); err != nil || answered {
+			return err
+		}
+		return key.Answer(rec, v)
+	})
+	if err == nil && v.Pending {
+		err = pendingCleanup(v)
+	}
+	return v, err
+}
+
+// beginCleanup takes the Drydock out of use for good.
+func (s *Service) beginCleanup(ctx context.Context, was state, name string, key *operation.Key) (d drydock.Drydock, err error) {
+	now := s.Clock.Now()
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		st, err := readState(rec, was.drydock.Run)
+		if err == nil {
+			err = st.removable()
+		}
+		if err == nil && (st.drydock.ID != was.drydock.ID || st.drydock.Generation != was.drydock.Generation) {
+			err = overtaken(st.drydock)
+		}
+		if err != nil {
+			return err
+		}
+		if d, err = s.markCleaning(rec, st, name); err != nil || key == nil {
+			return err
+		}
+		return key.Record(rec, nil, now)
+	})
+	return d, err
+}
+
+func (s *Service) markCleaning(rec ports.Records, st state, name string) (drydock.Drydock, error) {
+	now := s.Clock.Now()
+	d := st.drydock.Quarantine("cleanup pending", now)
+	return d, s.take(rec, d, s.step(d, drydock.VerbCleanup, drydock.Begun, name, map[string]string{"status": string(st.drydock.Status)}, now))
+}
+
+// clean removes and records what came of it. answer keeps it with the operation
+// when everything is gone.
+func (s *Service) clean(ctx context.Context, d drydock.Drydock, name string, answer func(ports.Records, CleanupView) error) (CleanupView, error) {
+	r, err := s.Remnants.Clean(ctx, d)
+	if err != nil {
+		return CleanupView{}, err
+	}
+	s.hit("cleanup.cleaned")
+	v := cleanupView(d, r)
+	if v.Pending || v.Untouched {
+		v.Pending = true
+		return v, nil
+	}
+	now := s.Clock.Now()
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		now1, err := rec.Drydock(d.ID)
+		if err != nil {
+			return err
+		}
+		if now1.Status == drydock.Cleaned {
+			v.Status, v.Generation = now1.Status, now1.Generation
+			return answer(rec, v) // another process was faster
+		}
+		done := now1.Clean(now)
+		v.Status, v.Generation = done.Status, done.Generation
+		if err := s.take(rec, done, s.step(done, drydock.VerbCleanup, drydock.Done, name, nil, now)); err != nil {
+			return err
+		}
+		return answer(rec, v)
+	})
+	return v, err
+}
+
+func pendingCleanup(v CleanupView) error {
+	e := fault.New(fault.CleanupPending, "%d things of the Drydock are left, first %s: %s", len(v.Kept), v.Kept[0].What, v.Kept[0].Why).At("run").
+		Hint("see to what is named, then repeat the same call")
+	for _, k := range v.Kept {
+		e = e.With(k.What, k.Why)
+	}
+	return e
+}
+
+func doubtful(v CleanupView) error {
+	return fault.New(fault.RecoveryRequired, "nothing is removed: %s: %s", v.Kept[0].What, v.Kept[0].Why).At("run").
+		Hint("see to what is named; it is not what was recorded, and is never touched")
+}

@@ -1,0 +1,142 @@
+package drydocks
+
+import (
+	"context"
+
+	"cyberagent/app/operation"
+	"cyberagent/domain/admission"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/ports"
+)
+
+// RepairProtocol names the answer of repair.
+const RepairProtocol = "drydock-repair.v1"
+
+// Repairer runs the fixed container in its repair mode: no command, only access
+// given back to what its user owns.
+type Repairer interface {
+	// Ready refuses, with the first blocker, what stands in the way.
+	Ready(ctx context.Context, rid id.Run, gates admission.Gates) error
+	// Repair runs it and proves that no container is left. It is repeatable with
+	// the same execution id: what an earlier call left is removed first.
+	Repair(ctx context.Context, d drydock.Drydock, execution id.Admission) (drydock.Repaired, error)
+}
+
+// RepairInput names the Run and the process gates.
+type RepairInput struct {
+	Run          id.Run
+	Gates        admission.Gates
+	OperationKey string
+}
+
+// RepairView is what a repair left.
+type RepairView struct {
+	Protocol    string         `json:"protocol_version"`
+	RunID       id.Run         `json:"run_id"`
+	DrydockID   id.Drydock     `json:"drydock_id"`
+	ExecutionID id.Admission   `json:"execution_id"`
+	Status      drydock.Status `json:"status"`
+	Reason      string         `json:"reason"`
+	Generation  int64          `json:"generation"`
+	Unreadable  []string       `json:"unreadable"`
+	Detail      string         `json:"detail"`
+	Replayed    bool           `json:"replayed"`
+}
+
+// Repair restores access to what the container's user made unreadable, in the
+// same fixed container, without a command. The Drydock keeps the status that it
+// had; what was lost of its integrity makes it recovery_required.
+func (s *Service) Repair(ctx context.Context, in RepairInput) (RepairView, error) {
+	key, err := operation.NewKey(in.Run, "drydock.repair", in.OperationKey, nil)
+	if err != nil {
+		return RepairView{}, err
+	}
+	var v RepairView
+	answered, begun, err := s.recall(ctx, key, &v)
+	if err != nil || answered {
+		v.Replayed = answered
+		return v, err
+	}
+	if err := s.Repairs.Ready(ctx, in.Run, in.Gates); err != nil {
+		return v, err
+	}
+	step, d, err := s.beginRepair(ctx, key, in.Run, begun)
+	if err != nil {
+		return v, err
+	}
+	s.hit("repair.begun")
+	execution := id.Admission(step.Facts["execution"])
+	r, err := s.Repairs.Repair(ctx, d, execution)
+	if err != nil {
+		return v, err
+	}
+	s.hit("repair.repaired")
+	return s.finishRepair(ctx, key, d, step, r)
+}
+
+// beginRepair takes the Drydock out of use, or takes over a repair that was cut
+// off: its execution id finds the container that it may have left.
+func (s *Service) beginRepair(ctx context.Context, key operation.Key, rid id.Run, begun bool) (step drydock.Step, d drydock.Drydock, err error) {
+	now := s.Clock.Now()
+	execution := s.IDs.New(id.KindAdmission)
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		st, err := readState(rec, rid)
+		if err != nil {
+			return err
+		}
+		d = st.drydock
+		if p := drydock.Pending(st.steps); p != nil && p.Verb == drydock.VerbRepair {
+			step = *p
+			if begun {
+				return nil
+			}
+			return key.Record(rec, nil, now)
+		}
+		switch {
+		case begun:
+			return overtaken(d)
+		case st.running != "":
+			return busy(st.running)
+		case d.Status == drydock.Preparing:
+			return notReady(d)
+		}
+		facts := map[string]string{"status": string(d.Status), "reason": d.Reason, "execution": execution}
+		d = d.Quarantine("a repair is under way, or was cut off", now)
+		step = s.step(d, drydock.VerbRepair, drydock.Begun, key.Name(), facts, now)
+		if err := s.take(rec, d, step); err != nil {
+			return err
+		}
+		return key.Record(rec, nil, now)
+	})
+	return step, d, err
+}
+
+func (s *Service) finishRepair(ctx context.Context, key operation.Key, d drydock.Drydock, begun drydock.Step, r drydock.Repaired) (RepairView, error) {
+	now := s.Clock.Now()
+	status, reason := drydock.Status(begun.Facts["status"]), begun.Facts["reason"]
+	if err := s.Worktrees.Verify(ctx, d.Place); fault.CodeOf(err) == fault.IntegrityLost || !r.Intact {
+		status, reason = drydock.RecoveryRequired, "the worktree or its mask changed during a repair"
+	}
+	v := RepairView{
+		Protocol: RepairProtocol, RunID: d.Run, DrydockID: d.ID, ExecutionID: id.Admission(begun.Facts["execution"]),
+		Unreadable: r.Unreadable, Detail: r.Detail,
+	}
+	if v.Unreadable == nil {
+		v.Unreadable = []string{}
+	}
+	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
+		if answered, _, err := recallIn(rec, key, &v); err != nil || answered {
+			v.Replayed = answered
+			return err
+		}
+		done := d.Settle(status, reason, now)
+		v.Status, v.Reason, v.Generation = done.Status, done.Reason, done.Generation
+		if err := s.take(rec, done, s.step(done, drydock.VerbRepair, drydock.Done, begun.Key, map[string]string{"status": string(status)}, now)); err != nil {
+			return err
+		}
+		return key.Answer(rec, v)
+	})
+	return v, err
+}

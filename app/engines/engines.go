@@ -1,0 +1,79 @@
+// Package engines looks at the engines that this build has an adapter for: which
+// of them could run a command now, and which one `auto` stands for.
+package engines
+
+import (
+	"context"
+
+	"cyberagent/domain/admission"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+	"cyberagent/ports"
+)
+
+// Judge asks engines what they are and judges the answers by the very checks of
+// readiness.
+type Judge struct {
+	// ImageDigest is the one configured image for an engine, "sha256:…".
+	ImageDigest  func(isolation.Engine) string
+	AllowDesktop bool
+}
+
+// Judgement is what one engine says and every reason why readiness would refuse
+// it; none means that it is ready.
+type Judgement struct {
+	Facts   admission.EngineFacts
+	Image   *admission.ImageFacts // nil when the engine cannot be asked
+	Refused []admission.Verdict
+}
+
+// Ready says whether a command could run on it, as far as the engine goes.
+func (j Judgement) Ready() bool { return len(j.Refused) == 0 }
+
+// Why is the first reason in one sentence, empty when ready.
+func (j Judgement) Why() string {
+	if j.Ready() {
+		return ""
+	}
+	return string(j.Refused[0].Reason) + ": " + j.Refused[0].Detail
+}
+
+// Judge asks an engine. An unreachable one and an absent image are answers; an
+// error is something that could not be found out.
+func (g Judge) Judge(ctx context.Context, e ports.Engine) (Judgement, error) {
+	j := Judgement{}
+	var err error
+	if j.Facts, err = e.Probe(ctx); err != nil {
+		return j, err
+	}
+	// The gates are this process's, not the engine's.
+	ev := admission.Evidence{
+		Gates:  admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		Engine: &j.Facts, AllowDesktop: g.AllowDesktop,
+	}
+	digest := g.ImageDigest(e.Engine())
+	switch {
+	case j.Facts.Reachability != admission.Reachable || !j.Facts.APISupported:
+	case !admission.ValidDigest(digest):
+		ev.Image = &admission.ImageFacts{Configured: digest}
+	default:
+		image, err := e.InspectImage(ctx, digest)
+		if err != nil {
+			return j, err
+		}
+		image.Configured = digest
+		ev.Image, j.Image = &image, &image
+	}
+	j.Refused = admission.Evaluate(ev)
+	return j, nil
+}
+
+// refusal makes a judgement of an engine about which nothing could be found out.
+func refusal(e ports.Engine, err error) Judgement {
+	return Judgement{
+		Facts: admission.EngineFacts{Engine: e.Engine(), Reachability: admission.Unreachable, Detail: err.Error()},
+		Refused: []admission.Verdict{{
+			Reason: fault.CodeOf(err), BlockedBy: "backend_not_ready", Remediation: admission.RetryReadiness, Detail: err.Error(),
+		}},
+	}
+}

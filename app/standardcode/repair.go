@@ -1,0 +1,181 @@
+package standardcode
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"cyberagent/domain/admission"
+	"cyberagent/domain/canon"
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/runnerproto"
+	"cyberagent/ports"
+)
+
+// repairTime bounds one repair: it is one walk of the tree.
+const repairTime = 5 * time.Minute
+
+// Repairs runs the fixed container in its repair mode.
+type Repairs struct{ Service *Service }
+
+// Ready refuses what would block a command too, but for the state of the
+// Drydock.
+func (r Repairs) Ready(ctx context.Context, rid id.Run, gates admission.Gates) error {
+	s := r.Service
+	e := admission.Evidence{Gates: gates, AllowDesktop: s.Settings.AllowDesktop}
+	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
+		run, err := rec.Run(rid)
+		e.Run = &run
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(gates.Missing()) == 0 {
+		if err := s.gatherEngine(ctx, &e); err != nil {
+			return err
+		}
+	}
+	return admission.Error(admission.Evaluate(e))
+}
+
+// Repair creates the container of the contract around no command, proves its
+// isolation as for any other, and removes it. The Drydock is out of use while it
+// lives: the caller recorded that with the execution's id.
+func (r Repairs) Repair(ctx context.Context, d drydock.Drydock, execution id.Admission) (out drydock.Repaired, err error) {
+	s := r.Service
+	owner := ports.Ownership{Admission: execution, Installation: s.Ledger.Installation()}
+	remove := func() error {
+		call, cancel := detached(ctx, limits.EngineCall)
+		defer cancel()
+		if err := removeOwned(call, s.Engine, owner); err != nil {
+			return fault.Wrap(fault.CleanupPending, err, "the container of a repair could not be removed yet").
+				Hint("when the engine answers again, repeat `cyberagent drydock repair %s`", d.Run)
+		}
+		return nil
+	}
+	// What an earlier call left.
+	if err := remove(); err != nil {
+		return out, err
+	}
+	spec, manifest, err := r.spec(ctx, d, execution)
+	if err != nil {
+		return out, err
+	}
+	report, err := r.contain(ctx, spec, manifest)
+	if gone := remove(); gone != nil {
+		return out, gone
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Intact, out.Detail = report.WorkspaceIntact && report.MaskIntact, clip(report.Detail, limits.ReasonRunes)
+	for _, u := range report.Unreadable {
+		out.Unreadable = append(out.Unreadable, strconv.Quote(u))
+	}
+	return out, nil
+}
+
+// spec compiles the repair for the present image, mask and root.
+func (r Repairs) spec(ctx context.Context, d drydock.Drydock, execution id.Admission) (isolation.Spec, string, error) {
+	s := r.Service
+	var e admission.Evidence
+	if err := s.gatherEngine(ctx, &e); err != nil {
+		return isolation.Spec{}, "", err
+	}
+	if e.Engine == nil || e.Image == nil || !e.Image.Present {
+		return isolation.Spec{}, "", admission.Error(admission.Evaluate(e))
+	}
+	mask, err := s.Masks.Mask(ctx)
+	if err == nil {
+		err = s.Worktrees.Verify(ctx, d.Place)
+	}
+	if err != nil {
+		return isolation.Spec{}, "", err
+	}
+	manifest := canon.Digest([]string{"repair", d.BindingDigest(), string(execution), e.Image.ID})
+	body, err := runnerproto.Binding{
+		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRepair, Admission: string(execution),
+		ManifestSHA256: manifest, Arguments: []string{}, Workdir: ".", Stdin: isolation.StdinClosed,
+		TimeoutMillis: repairTime.Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
+		Quota: runnerproto.Quota{
+			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
+			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
+		},
+		Host: isolation.Host{
+			Workspace: d.Place.RootID, Mask: mask.ID, Namespaces: s.Meter.Namespaces(), PrivateCgroup: e.Engine.PrivateCgroup,
+		},
+	}.Encode()
+	if err != nil {
+		return isolation.Spec{}, "", fault.Wrap(fault.Internal, err, "unencodable binding")
+	}
+	spec, err := isolation.NewSpec(execution, s.Ledger.Installation(), e.Image.ID, d.Place.Root, mask, runnerproto.Protocol, body, isolation.StdinClosed)
+	return spec, manifest, err
+}
+
+// contain creates, compares, starts once, and reads the runner's report.
+func (r Repairs) contain(ctx context.Context, spec isolation.Spec, manifest string) (runnerproto.Report, error) {
+	s := r.Service
+	none := func(err error) (runnerproto.Report, error) { return runnerproto.Report{}, err }
+	call, cancel := detached(ctx, limits.EngineCall)
+	defer cancel()
+	cid, observed, err := s.Engine.Create(call, spec)
+	if err != nil {
+		return none(err)
+	}
+	if diffs := isolation.Compare(spec, observed); len(diffs) > 0 {
+		return none(mismatch(diffs))
+	}
+	streams, err := s.Engine.Attach(call, cid)
+	if err != nil {
+		return none(err)
+	}
+	defer func() { _ = streams.Close() }()
+	waiting, stop := context.WithTimeout(ctx, repairTime)
+	defer stop()
+	exit := make(chan error, 1)
+	go func() { _, err := s.Engine.Wait(waiting, cid); exit <- err }()
+	report := make(chan []byte, 1)
+	go func() { _, _ = io.Copy(io.Discard, streams.Stdout) }()
+	go func() {
+		b, _ := io.ReadAll(io.LimitReader(streams.Stderr, limits.RunnerReportBytes+1))
+		report <- b
+		_, _ = io.Copy(io.Discard, streams.Stderr)
+	}()
+	if err := s.Engine.Start(call, cid); err != nil {
+		return none(err)
+	}
+	if err := <-exit; err != nil {
+		return none(err)
+	}
+	var line []byte
+	select {
+	case line = <-report:
+	case <-time.After(limits.EngineCall):
+		return none(fault.New(fault.RunnerFailure, "the runner's report did not arrive").Hint("repeat the repair"))
+	}
+	rep, err := runnerproto.DecodeReport(line, string(spec.Admission()), manifest)
+	switch {
+	case err != nil:
+		return none(err)
+	case len(rep.Mismatches) > 0:
+		return none(mismatch(rep.Mismatches))
+	case rep.Outcome != runnerproto.OutcomeRepaired:
+		return none(fault.New(fault.RunnerFailure, "the runner did not repair: %s", clip(rep.Detail, 160)).Hint("repeat the repair"))
+	}
+	return rep, nil
+}
+
+func mismatch(diffs []isolation.Difference) error {
+	e := fault.New(fault.IsolationMismatch, "the container is not the contract's: %s", diffs[0].Property).
+		Hint("run `cyberagent engine check`; nothing was started")
+	for _, d := range diffs {
+		e = e.With(d.Property, "want "+brief(d.Want)+", got "+brief(d.Got))
+	}
+	return e
+}

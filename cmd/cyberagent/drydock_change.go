@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"cyberagent/app/drydocks"
+	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
+)
+
+func confirmFlag(dst *string) cli.Flag {
+	return &cli.StringFlag{Name: "confirm", Usage: "the digest that the preview showed", Destination: dst}
+}
+
+func drydockRewind(s *session) *cli.Command {
+	var checkpoint string
+	var in drydocks.RewindInput
+	return &cli.Command{
+		Name: "rewind", Usage: "show what going back to a Checkpoint would change; with --confirm, do it", ArgsUsage: "RUN", HideHelpCommand: true,
+		Description: `The preview compares three sides: the current Checkpoint, the files as they are, and
+the target. What no Checkpoint has is recorded as one before a file is replaced.
+The result is a new Checkpoint: nothing is ever lost from the log.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "checkpoint", Usage: "where to go back to", Destination: &checkpoint},
+			confirmFlag(&in.Confirm), keyFlag(&in.OperationKey),
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			s.begin(false)
+			if err := need(c, "checkpoint"); err != nil {
+				return err
+			}
+			var err error
+			if in.Target, err = id.ParseCheckpoint("checkpoint", checkpoint); err != nil {
+				return err
+			}
+			return s.rewind(ctx, c, in, " --checkpoint "+checkpoint)
+		},
+	}
+}
+
+func drydockUndo(s *session) *cli.Command {
+	in := drydocks.RewindInput{Undo: true}
+	return &cli.Command{
+		Name: "undo", Usage: "rewind to the Checkpoint before the current one; a second undo takes the first one back", ArgsUsage: "RUN", HideHelpCommand: true,
+		Flags: []cli.Flag{confirmFlag(&in.Confirm), keyFlag(&in.OperationKey)},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return s.rewind(ctx, c, in, "")
+		},
+	}
+}
+
+// rewind answers the preview, or what was done.
+func (s *session) rewind(ctx context.Context, c *cli.Command, in drydocks.RewindInput, target string) error {
+	return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
+		in.Run = rid
+		if in.Confirm == "" {
+			v, err := app.Drydocks.Plan(ctx, in)
+			if err != nil {
+				return err
+			}
+			return s.answer(v, func(w io.Writer) { printPlan(w, v, c.Name, target) })
+		}
+		in.OperationKey = keyOr(in.OperationKey)
+		v, err := app.Drydocks.Rewind(ctx, in)
+		if err != nil {
+			return err
+		}
+		return s.answer(v, func(w io.Writer) {
+			if v.Saved != "" {
+				_, _ = fmt.Fprintf(w, "recorded    %s (what was not recorded before)\n", v.Saved)
+			}
+			_, _ = fmt.Fprintf(w, "checkpoint  %s\ngeneration  %d\nfiles of    %s\nchanged     %s\n", v.Checkpoint.ID, v.Checkpoint.Generation, v.Target, counts(v.Checkpoint.Changed))
+		})
+	})
+}
+
+func printPlan(w io.Writer, v drydocks.PlanView, verb, target string) {
+	_, _ = fmt.Fprintf(w, "from        %s\nto          %s\nchanges     %s\n", v.Current, v.Target, counts(v.Counts))
+	for _, c := range v.Changes {
+		note := ""
+		if c.Unrecorded {
+			note = " (what is there is not recorded yet)"
+		}
+		_, _ = fmt.Fprintf(w, "            %-8s %s%s\n", c.Kind, printable(c.Path), note)
+	}
+	if more := v.Counts.Total() - int64(len(v.Changes)); more > 0 {
+		_, _ = fmt.Fprintf(w, "            and %d more\n", more)
+	}
+	if v.Index {
+		_, _ = fmt.Fprintln(w, "index       the raw git index is put back, too")
+	}
+	switch {
+	case v.Interrupted:
+		_, _ = fmt.Fprintln(w, "NOTE        a rewind was cut off: the files are not recorded before they are replaced")
+	case v.Unrecorded > 0:
+		_, _ = fmt.Fprintf(w, "unrecorded  %d paths, recorded as a Checkpoint first\n", v.Unrecorded)
+	}
+	for _, b := range v.Blocked {
+		_, _ = fmt.Fprintf(w, "BLOCKED     %s (%s) stands in the way\n", printable(b.Path), b.Reason)
+	}
+	_, _ = fmt.Fprintf(w, "digest      %s\n\nTo do it:\n  cyberagent drydock %s %s%s --confirm %s\n", v.Digest, verb, v.RunID, target, v.Digest)
+}
+
+func drydockFork(s *session) *cli.Command {
+	var checkpoint string
+	var in drydocks.ForkInput
+	return &cli.Command{
+		Name: "fork", Usage: "make a new Run, without any authority, from a Checkpoint", ArgsUsage: "RUN", HideHelpCommand: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "checkpoint", Usage: "the current one when not given", Destination: &checkpoint},
+			&cli.StringFlag{Name: "title", Usage: "of the new Run", Destination: &in.Title},
+			&cli.DurationFlag{Name: "life", Usage: "how long it is kept, at most 720h", DefaultText: "168h", Destination: &in.Life},
+			keyFlag(&in.OperationKey),
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) (err error) {
+				if checkpoint != "" {
+					if in.Checkpoint, err = id.ParseCheckpoint("checkpoint", checkpoint); err != nil {
+						return err
+					}
+				}
+				if in.Life == 0 {
+					cfg, err := s.load()
+					if err != nil {
+						return err
+					}
+					in.Life = time.Duration(cfg.Drydock.LifeDays) * 24 * time.Hour
+				}
+				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
+				v, err := app.Drydocks.Fork(ctx, in)
+				if err != nil {
+					return err
+				}
+				return s.answer(v, func(w io.Writer) {
+					_, _ = fmt.Fprintf(w, "run         %s\ntitle       %s\nprofile     %s\npermission  %s\nforked from %s\n", v.RunID, printable(v.Title), v.Profile, v.Permission, v.From)
+					printDrydock(w, v.Drydock)
+				})
+			})
+		},
+	}
+}
+
+func drydockDeliver(s *session) *cli.Command {
+	var out string
+	var in drydocks.DeliverInput
+	return &cli.Command{
+		Name: "deliver", Usage: "hand out the current Checkpoint as a proven patch against the base commit", ArgsUsage: "RUN", HideHelpCommand: true,
+		Description: `The patch was applied to the base commit in a scratch index and gave exactly the
+Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Usage: "a new file for a copy of the patch", Destination: &out},
+			keyFlag(&in.OperationKey),
+		},
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
+				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
+				v, err := app.Drydocks.Deliver(ctx, in)
+				if err == nil && out != "" {
+					err = copyNew(v.File, out)
+				}
+				if err != nil {
+					return err
+				}
+				return s.answer(v, func(w io.Writer) {
+					_, _ = fmt.Fprintf(w, "patch       %s\nsha256      %s\nsize        %d bytes\nchanged     %s\nbase        %s\ntree        %s\n",
+						printable(v.File), v.SHA256, v.Bytes, counts(v.Changed), v.BaseCommit, v.Tree)
+					if v.EmptyDirectories > 0 {
+						_, _ = fmt.Fprintf(w, "left out    %d empty directories: a patch has none\n", v.EmptyDirectories)
+					}
+					for _, x := range v.Excluded {
+						_, _ = fmt.Fprintf(w, "left out    %s (%s)\n", printable(x.Path), x.Reason)
+					}
+				})
+			})
+		},
+	}
+}
+
+// copyNew copies a file of the product to one that is not there yet.
+func copyNew(from, to string) error {
+	bad := func(err error) error {
+		return fault.Wrap(fault.InvalidArgument, err, "the patch is made, but not copied").At("out").
+			Hint("name a file that does not exist; the patch is %s", from)
+	}
+	src, err := os.Open(from)
+	if err != nil {
+		return bad(err)
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return bad(err)
+	}
+	_, err = io.Copy(dst, src)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return bad(err)
+	}
+	return nil
+}
