@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -17,6 +18,27 @@ import (
 
 // completionFlag ends the arguments that a shell's script asks with.
 const completionFlag = "--generate-shell-completion"
+
+// bashAlone lets the library's script work in a bash without the bash-completion
+// package: it asks that package for variables which it has set itself already.
+const bashAlone = `declare -F _comp_initialize >/dev/null || declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() { :; }
+`
+
+// configureCompletion shows the library's completion command among the verbs.
+func configureCompletion(c *cli.Command) {
+	c.Hidden, c.HideHelpCommand = false, true
+	c.Usage = "print the completion script of a shell: bash, zsh, fish or pwsh"
+	for _, shell := range c.Commands {
+		if script := shell.Action; shell.Name == "bash" {
+			shell.Action = func(ctx context.Context, c *cli.Command) error {
+				if _, err := io.WriteString(c.Root().Writer, bashAlone); err != nil {
+					return err
+				}
+				return script(ctx, c)
+			}
+		}
+	}
+}
 
 // suggestion is a word with what it stands for.
 type suggestion struct{ word, about string }

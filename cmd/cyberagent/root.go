@@ -139,10 +139,7 @@ The way of one command:
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 		EnableShellCompletion:     true,
-		ConfigureShellCompletionCommand: func(c *cli.Command) {
-			c.Hidden, c.HideHelpCommand = false, true
-			c.Usage = "print the completion script of a shell: bash, zsh, fish or pwsh"
-		},
+		ConfigureShellCompletionCommand: configureCompletion,
 		Suggest:   true,
 		Writer:    s.out,
 		ErrWriter: io.Discard, // errors are printed once, by fail
