@@ -135,14 +135,14 @@ The way of one command:
   cyberagent run standard-code execute RUN ...
 
 ` + "`cyberagent help VERB...` explains one verb, with an example.\n\n" + exitStatus,
-		Flags:                     globalFlags(s),
-		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true,
-		EnableShellCompletion:     true,
+		Flags:                           globalFlags(s),
+		DisableSliceFlagSeparator:       true,
+		HideHelpCommand:                 true,
+		EnableShellCompletion:           true,
 		ConfigureShellCompletionCommand: configureCompletion,
-		Suggest:   true,
-		Writer:    s.out,
-		ErrWriter: io.Discard, // errors are printed once, by fail
+		Suggest:                         true,
+		Writer:                          s.out,
+		ErrWriter:                       io.Discard, // errors are printed once, by fail
 		// The library would call os.Exit inside Run for some errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		Action:         groupAction,

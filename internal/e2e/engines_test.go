@@ -64,7 +64,7 @@ func TestEngines_AutoFallsBackSaysSoAndBindsTheChoice(t *testing.T) {
 	}
 	f.MustReview(t, p, "approve", "--reviewer", "somebody")
 	a := approved{c, p, f.key("execute")}
-	refused := f.home.with("CYBERAGENT_ENGINE=docker", "CYBERAGENT_DOCKER_SOCKET="+lab.socket)
+	refused := f.with("CYBERAGENT_ENGINE=docker", "CYBERAGENT_DOCKER_SOCKET="+lab.socket)
 	f.MustRefuseCall(t, refused, f.execute(a), refusal{"engine_mismatch", 3, "engine"})
 	f.home = on
 	r := MustAnswer[resultView](t, f.Execute(t, a), 0)
