@@ -123,8 +123,10 @@ func mountSabotages() []Sabotage {
 		{
 			Name: "the mask replaced by a link after create", Breaks: "mounts: the mask", Facts: []string{"mask", "mask.sha256"},
 			Host: func(j *job) {
+				// Made first: a removed file's inode number may be given to the next one.
+				other := j.another("mask", false)
 				j.c.must(os.Remove(j.mask))
-				j.c.must(os.Symlink(j.another("mask", false), j.mask))
+				j.c.must(os.Symlink(other, j.mask))
 			},
 		},
 		{
