@@ -9,6 +9,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
 WITH_ENGINE := testdata/engines/with-engine.sh
+# What the demo brings up, by ENGINE. The base images are made with Docker.
+DEMO_docker := docker
+DEMO_containerd := docker containerd
+DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
 .PHONY: help build runner demo selftest conformance test test/unit lint cross verify generate dist engine/up engine/down clean
@@ -23,7 +27,7 @@ build: runner ## build bin/cyberagent with the runner inside
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)' -o bin/cyberagent ./cmd/cyberagent
 
 demo: build ## bring up what is missing and run the main job on all four toolchains (ENGINE=docker|containerd|auto)
-	@CYBERAGENT_ENGINE=$(ENGINE) $(WITH_ENGINE) testdata/demo/demo.sh
+	@CYBERAGENT_ENGINE=$(ENGINE) CYBERAGENT_WITH_ENGINES='$(DEMO_$(ENGINE))' $(WITH_ENGINE) testdata/demo/demo.sh
 
 selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
 	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > bin/selftest-crash.json || { bin/cyberagent selftest report bin/selftest-crash.json; exit 1; }
