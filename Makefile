@@ -29,10 +29,8 @@ build: runner ## build bin/cyberagent with the runner inside
 demo: build ## bring up what is missing and run the main job on all four toolchains (ENGINE=docker|containerd|auto)
 	@CYBERAGENT_ENGINE=$(ENGINE) CYBERAGENT_WITH_ENGINES='$(DEMO_$(ENGINE))' $(WITH_ENGINE) testdata/demo/demo.sh
 
-selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > bin/selftest-crash.json || { bin/cyberagent selftest report bin/selftest-crash.json; exit 1; }
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > bin/selftest-soak.json || { bin/cyberagent selftest report bin/selftest-soak.json; exit 1; }
-	@bin/cyberagent selftest report bin/selftest-*.json > docs/selftest.md
+selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), on each engine, and write docs/selftest.md
+	@$(WITH_ENGINE) testdata/engines/selftest.sh $(REPEAT) $(KILLS) docs/selftest.md
 
 conformance: build ## run the engines' suite on every engine and write docs/conformance.md
 	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 20m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}

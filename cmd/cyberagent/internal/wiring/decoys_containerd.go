@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/core/leases"
@@ -36,6 +38,7 @@ type containerdDecoys struct {
 	namespace, other string
 	ids              ports.IDs
 	made             []containerdDecoy
+	before           []string // processes without a container that were there
 }
 
 // containerdDecoy is a container with its lease and snapshot, or the latter two
@@ -75,6 +78,10 @@ func (d *containerdDecoys) Plant(ctx context.Context, owned id.Installation) err
 		{name: isolation.ContainerName(unknown), namespace: d.namespace, labels: isolation.Labels(unknown, owned)},
 		{name: isolation.ContainerName(adm()) + "-copy", namespace: d.namespace},
 		{name: isolation.ContainerName(elsewhere), namespace: d.other, labels: isolation.Labels(elsewhere, owned)},
+	}
+	var err error
+	if d.before, err = d.strays(ctx); err != nil {
+		return fault.Wrap(fault.EngineFailure, err, "cannot list the engine's processes")
 	}
 	for i := range d.made {
 		if err := d.plant(ctx, &d.made[i]); err != nil {
@@ -140,7 +147,28 @@ func (d *containerdDecoys) see(ctx context.Context, name string) (x containerdDe
 	return x, err
 }
 
-// Touched implements selftest.Decoys.
+// strays are processes (tasks) without a container. No label says whose one is, so
+// nothing else finds it, and no removal in the right order leaves one.
+func (d *containerdDecoys) strays(ctx context.Context) (found []string, err error) {
+	ctx = namespaces.WithNamespace(ctx, d.namespace)
+	all, err := d.client.TaskService().List(ctx, &tasks.ListTasksRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all.GetTasks() {
+		name := t.GetID()
+		if _, err := d.client.ContainerService().Get(ctx, name); !cerrdefs.IsNotFound(err) {
+			continue
+		}
+		// Looked at again: removed meanwhile, it went before its container.
+		if _, err := d.client.TaskService().Get(ctx, &tasks.GetRequest{ContainerID: name}); err == nil {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+// Touched implements selftest.Decoys. It names new strays, too.
 func (d *containerdDecoys) Touched(ctx context.Context) (touched []string, err error) {
 	for _, x := range d.made {
 		now, err := d.see(namespaces.WithNamespace(ctx, x.namespace), x.name)
@@ -155,11 +183,23 @@ func (d *containerdDecoys) Touched(ctx context.Context) (touched []string, err e
 			}
 		}
 	}
+	strays, err := d.strays(ctx)
+	if err != nil {
+		return touched, fault.Wrap(fault.EngineFailure, err, "cannot list the engine's processes")
+	}
+	for _, name := range strays {
+		if !slices.Contains(d.before, name) {
+			touched = append(touched, "a process has no container: "+name)
+		}
+	}
 	return touched, nil
 }
 
 // Remove implements selftest.Decoys.
 func (d *containerdDecoys) Remove(ctx context.Context) (n int, err error) {
+	if len(d.made) == 0 {
+		return 0, nil // and perhaps no engine to ask
+	}
 	for _, x := range d.made {
 		ctx := namespaces.WithNamespace(ctx, x.namespace)
 		failed := false
