@@ -33,7 +33,7 @@ selftest: build ## kill executions and recoveries at every moment, REPEAT times 
 	@$(WITH_ENGINE) testdata/engines/selftest.sh $(REPEAT) $(KILLS) docs/selftest.md
 
 conformance: build ## run the engines' suite on every engine and write docs/conformance.md
-	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 20m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 30m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...
