@@ -9,6 +9,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RUNNER := adapters/image/runner/bin/standard-code-runner-linux-$(ARCH)
 WITH_ENGINE := testdata/engines/with-engine.sh
+# What the demo brings up, by ENGINE. The base images are made with Docker.
+DEMO_docker := docker
+DEMO_containerd := docker containerd
+DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
 .PHONY: help build runner demo selftest conformance test test/unit lint cross verify generate dist engine/up engine/down clean
@@ -23,15 +27,13 @@ build: runner ## build bin/cyberagent with the runner inside
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)' -o bin/cyberagent ./cmd/cyberagent
 
 demo: build ## bring up what is missing and run the main job on all four toolchains (ENGINE=docker|containerd|auto)
-	@CYBERAGENT_ENGINE=$(ENGINE) $(WITH_ENGINE) testdata/demo/demo.sh
+	@CYBERAGENT_ENGINE=$(ENGINE) CYBERAGENT_WITH_ENGINES='$(DEMO_$(ENGINE))' $(WITH_ENGINE) testdata/demo/demo.sh
 
-selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), and write docs/selftest.md
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest crash --repeat $(REPEAT) --parallel 4 > bin/selftest-crash.json || { bin/cyberagent selftest report bin/selftest-crash.json; exit 1; }
-	@$(WITH_ENGINE) bin/cyberagent --output json selftest soak --kills $(KILLS) > bin/selftest-soak.json || { bin/cyberagent selftest report bin/selftest-soak.json; exit 1; }
-	@bin/cyberagent selftest report bin/selftest-*.json > docs/selftest.md
+selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), on each engine, and write docs/selftest.md
+	@$(WITH_ENGINE) testdata/engines/selftest.sh $(REPEAT) $(KILLS) docs/selftest.md
 
 conformance: build ## run the engines' suite on every engine and write docs/conformance.md
-	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 20m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 30m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...

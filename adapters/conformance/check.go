@@ -58,29 +58,29 @@ type C struct {
 }
 
 // Errorf records a failure and goes on.
-func (c *C) Errorf(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, file, line, _ := runtime.Caller(1)
-	c.failures = append(c.failures, fmt.Sprintf("%s:%d: ", file[strings.LastIndexByte(file, '/')+1:], line)+fmt.Sprintf(format, args...))
-}
+func (c *C) Errorf(format string, args ...any) { c.record(format, args...) }
 
 // Fatalf records a failure and ends the check. Only the check's own goroutine
 // may call it.
 func (c *C) Fatalf(format string, args ...any) {
-	c.mu.Lock()
-	_, file, line, _ := runtime.Caller(1)
-	c.failures = append(c.failures, fmt.Sprintf("%s:%d: ", file[strings.LastIndexByte(file, '/')+1:], line)+fmt.Sprintf(format, args...))
-	c.mu.Unlock()
+	c.record(format, args...)
 	runtime.Goexit()
 }
 
 // must ends the check when err is not nil.
 func (c *C) must(err error) {
 	if err != nil {
-		_, file, line, _ := runtime.Caller(1)
-		c.Fatalf("(%s:%d) %v", file[strings.LastIndexByte(file, '/')+1:], line, err)
+		c.record("%v", err)
+		runtime.Goexit()
 	}
+}
+
+// record notes a failure at the line that called one of the three above.
+func (c *C) record(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, file, line, _ := runtime.Caller(2)
+	c.failures = append(c.failures, fmt.Sprintf("%s:%d: ", file[strings.LastIndexByte(file, '/')+1:], line)+fmt.Sprintf(format, args...))
 }
 
 // cleanup runs fn after the check, the last first.

@@ -94,7 +94,7 @@ func (j *job) onlyOneRemains() {
 // between makes a client behind somebody who tampers.
 func (c *C) between(t Tamper) Engine {
 	if c.factory.Between == nil {
-		c.Fatalf("the factory has no Between")
+		c.Fatalf("the factory has no Between: somebody who changes requests on their way (dockertest.Proxy is the one to read)")
 	}
 	e, closer, err := c.factory.Between(t)
 	c.must(err)

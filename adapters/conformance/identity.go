@@ -25,7 +25,7 @@ func probed(c *C) {
 		f, err := c.engine.Probe(c.ctx)
 		c.must(err)
 		if f.Reachability != admission.Reachable || f.Engine != c.engine.Engine() || f.Version == "" || !f.APISupported || f.HostArch == "" {
-			c.Errorf("%+v", f)
+			c.Errorf("it says of itself %+v", f)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func imageRead(c *C) {
 	if !f.Present || f.ID == "" || f.OS != "linux" || f.Arch != c.facts.HostArch || !slices.Equal(f.Entrypoint, []string{isolation.RunnerPath}) ||
 		len(f.Env)+len(f.Cmd)+len(f.Volumes)+len(f.Ports)+len(f.OnBuild) > 0 || f.Healthcheck ||
 		len(f.Labels) != 1 || f.Labels[isolation.LabelProtocol] != runnerproto.Protocol {
-		c.Errorf("%+v", f)
+		c.Errorf("the suite's image is read as %+v", f)
 	}
 	again, err := c.engine.InspectImage(c.ctx, f.ID)
 	c.must(err)
@@ -49,7 +49,7 @@ func imageAbsent(c *C) {
 	none := "sha256:" + strings.Repeat("0", 64)
 	for _, digest := range []string{none, c.image.tag, "", "sha256:x", strings.TrimPrefix(c.image.digest, "sha256:"), c.image.digest[:20]} {
 		if f, err := c.engine.InspectImage(c.ctx, digest); err != nil || f.Present {
-			c.Errorf("%q: %+v %v", digest, f, err)
+			c.Errorf("the absent image %q is answered with %+v %v", digest, f, err)
 		}
 	}
 	j := c.order(order{imageID: none}, "exit", "0")

@@ -123,6 +123,6 @@ func newID(k id.Kind) string {
 // code fails the check when err has not the code.
 func (c *C) code(err error, want fault.Code) {
 	if err == nil || fault.CodeOf(err) != want {
-		c.Errorf("got %v (%s), want %s", err, fault.CodeOf(err), want)
+		c.record("got %v (%s), want %s", err, fault.CodeOf(err), want)
 	}
 }

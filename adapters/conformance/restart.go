@@ -31,7 +31,7 @@ type private struct {
 func (p *private) open(ctx context.Context) (*lab, Private, error) {
 	p.once.Do(func() {
 		if p.factory.Private == nil {
-			p.err = errors.New("the factory has no Private")
+			p.err = errors.New("the factory has no Private: an engine that may be killed (private_test.go begins one)")
 			return
 		}
 		if p.engine, p.err = p.factory.Private(ctx); p.err != nil {

@@ -53,7 +53,7 @@ func Run(t *testing.T, f Factory) Row {
 		if failures := l.try(t.Context(), c.run); len(failures) > 0 {
 			outcome = Failed
 			for _, line := range failures {
-				t.Errorf("%s [%s] %s", f.Name, c.Holds, line)
+				t.Errorf("%s: %s [%s]: %s", f.Name, c.Name, c.Holds, line)
 			}
 		}
 		mu.Lock()

@@ -71,6 +71,7 @@ type Engine struct {
 	mu      sync.Mutex
 	killed  map[ports.ContainerID]bool          // to which this Engine sent KILL
 	started map[ports.ContainerID]chan struct{} // closed by Start, for Wait
+	parts   map[string]string                   // see components
 }
 
 var (

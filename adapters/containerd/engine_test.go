@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,7 +91,20 @@ func TestProbe(t *testing.T) {
 			f.CPUs < 1 || f.MemoryBytes < 1<<30 || f.Desktop || f.Rootless {
 			t.Errorf("%+v", f)
 		}
+		said, err := exec.Command("runc", "--version").Output()
+		must(t, err)
+		if v := f.Components["runc"]; v == "" || !strings.HasPrefix(string(said), "runc version "+v+"\n") || f.Components["containerd"] != f.Version {
+			t.Errorf("%v, where runc says %s", f.Components, said)
+		}
 	})
+	for text, want := range map[string][2]string{
+		"runc version 1.1.5+ds1\ncommit: x\n": {"runc", "1.1.5+ds1"}, "crun version 1.8.1\ncommit: x\n": {"crun", "1.8.1"},
+		"something\n": {"file", ""}, "": {"file", ""},
+	} {
+		if name, v := versionLine("file", text); name != want[0] || v != want[1] {
+			t.Errorf("%q: %q %q", text, name, v)
+		}
+	}
 	for version, want := range map[string]bool{
 		"v2.4.2": true, "2.4.2+unknown": true, "1.6.20~ds1": true, "1.7.0": true, "1.5.9": false, "3.0.0": false, "": false, "x": false,
 	} {

@@ -109,11 +109,14 @@ func (e *Engine) owned(ctx context.Context, name string, owner ports.Ownership) 
 	return nil
 }
 
-// detached lets fn go on when ctx ends, but does not wait for it then.
+// detached lets fn go on when ctx ends, but does not wait for it then. It gives it
+// more than the 10 s for which the shim waits for unread output to be taken: a
+// request that is cut off before that has not deleted the task, and so would every
+// further one (pitfall B7).
 func (e *Engine) detached(ctx context.Context, fn func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.EngineProbeCall)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.EngineCall)
 		defer cancel()
 		done <- fn(ctx)
 	}()

@@ -302,6 +302,26 @@ func TestOutput_OfAContainerThatNobodyReads(t *testing.T) {
 	})
 }
 
+// Its FIFOs were removed by hand, so nobody can take what was not read; the shim
+// gives up on it after some time.
+func TestRemove_OfAContainerWithoutItsDirectory(t *testing.T) {
+	each(t, func(t *testing.T, l *lab) {
+		j := newJob(t, l, "spam", isolation.StdinClosed)
+		j.create()
+		out, err := l.Attach(t.Context(), j.id)
+		must(t, err)
+		must(t, l.Start(t.Context(), j.id))
+		_, err = io.ReadFull(out.Stdout, make([]byte, 1000))
+		must(t, err)
+		must(t, out.Close())
+		must(t, os.RemoveAll(string(l.rundir(j.owner.Admission, l.inst))))
+		must(t, l.Remove(t.Context(), j.id, j.owner))
+		if _, err := l.Inspect(t.Context(), j.id); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestRemove_LeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		for _, do := range []string{"exit 0", "sleep 60000"} {

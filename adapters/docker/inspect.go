@@ -60,12 +60,16 @@ func (e *Engine) inspect(ctx context.Context, idOrName string) (container.Inspec
 // report is a container in the port's words.
 func report(in container.InspectResponse) ports.Container {
 	s := in.State
+	started, finished := instant(s.StartedAt), instant(s.FinishedAt)
+	if !finished.IsZero() && finished.Before(started) {
+		finished = started // the engine noted the start of a short process after its end
+	}
 	return ports.Container{
 		ID:        ports.ContainerID(in.ID),
 		Name:      strings.TrimPrefix(in.Name, "/"),
 		Labels:    labels(in.Config.Labels),
 		State:     state(s),
-		StartedAt: instant(s.StartedAt), FinishedAt: instant(s.FinishedAt),
+		StartedAt: started, FinishedAt: finished,
 		ExitCode: s.ExitCode, OOMKilled: s.OOMKilled, Error: s.Error, PID: s.Pid,
 	}
 }

@@ -86,10 +86,12 @@ Another process then recovers, in one of four ways that the seed chooses: for th
 the execute, or in two processes at once. After that all of this must hold, or the edge fails:
 
 - the command's own evidence shows as many starts as are right for that moment, and never two;
-- the engine has no container of this admission, and at the end none of this ledger;
+- the engine has no container of this admission, and at the end none of this ledger; on containerd, no snapshot, lease or
+  directory of FIFOs either, and no process without a container;
 - decoys are untouched: a container with the product's name pattern and another installation's labels, one with this
   installation's label and an admission that the ledger does not know, one with a similar name and no label, and files in the
-  home, in drydocks/ and in owners/;
+  home, in drydocks/ and in owners/; on containerd each with a lease and a snapshot, another installation's lease and snapshot
+  alone, and in another namespace a container that is exactly ours;
 - the log replays to finalized, with one start intent at the most and one end; there is one terminal receipt, and it says what
   the result says; how it ended is what is right for that moment;
 - the Drydock is ready and intact, its files equal its Checkpoint, its generation is the result's; a command that ran has one

@@ -87,6 +87,18 @@ type report struct {
 	} `json:"clean_up"`
 }
 
+// mustContainerd is mustEngine for the other engine.
+func mustContainerd(t *testing.T) []string {
+	t.Helper()
+	address, digest := os.Getenv("CYBERAGENT_CONTAINERD_ADDRESS"), os.Getenv("CYBERAGENT_TEST_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST")
+	if address == "" || digest == "" {
+		t.Fatal("CYBERAGENT_CONTAINERD_ADDRESS or CYBERAGENT_TEST_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST is not set; remedy: make test")
+	}
+	return []string{
+		"CYBERAGENT_ENGINE=containerd", "CYBERAGENT_CONTAINERD_ADDRESS=" + address, "CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST=" + digest,
+	}
+}
+
 func mustReport(t *testing.T, stdout string) (r report) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
@@ -129,6 +141,29 @@ func TestSelftestCrash_EveryEdgeHoldsTwice(t *testing.T) {
 	}
 	if code, doc, errs := p.run("selftest", "report", file); code != 0 || errs != "" || !strings.Contains(doc, "Verdict: **held**") {
 		t.Errorf("the document: exit status %d\n%s%s", code, doc, errs)
+	}
+}
+
+// The other engine: every intent of both actors, and what dies while the engine
+// makes or removes a container. `make selftest` tries every edge on it.
+func TestSelftestCrash_OnContainerd(t *testing.T) {
+	t.Parallel()
+	for _, edges := range []string{":intent", "during"} {
+		p := mustProgram(t, mustContainerd(t)...)
+		code, stdout, stderr := p.run("--output", "json", "selftest", "crash", "--repeat", "1", "--parallel", "2", "--edge", edges)
+		r := mustReport(t, stdout)
+		if code != 0 || r.Verdict != "held" || stderr != "" || len(r.Edges) < 7 {
+			t.Errorf("%s: exit status %d, %s, %d edges\n%v\n%s", edges, code, r.Verdict, len(r.Edges), r.Failures, stderr)
+		}
+		for _, e := range r.Edges {
+			if e.Verdict != "held" || e.Repeats != 1 || e.MostStarts > 1 || e.Leaks != 0 || e.Decoys != 0 || e.Engine != "containerd" {
+				t.Errorf("%+v", e)
+			}
+		}
+		if c := r.CleanUp; c.Containers != 0 || c.Decoys != 5 || !c.HomeRemoved {
+			t.Errorf("clean-up: %+v", c)
+		}
+		p.mustBeEmpty(t)
 	}
 }
 
@@ -219,12 +254,17 @@ func TestSelftestCrash_AnInterruptCleansUpAndSaysSo(t *testing.T) {
 
 func TestSelftestCrash_WithoutAnEngineItIsRefusedAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	p := mustProgram(t, "CYBERAGENT_DOCKER_SOCKET=/nonexistent/docker.sock")
-	code, stdout, stderr := p.run("selftest", "crash")
-	if code != 3 || stdout != "" || !strings.Contains(stderr, "daemon_unreachable") {
-		t.Errorf("exit status %d: %q %q", code, stdout, stderr)
+	for _, env := range [][]string{
+		{"CYBERAGENT_DOCKER_SOCKET=/nonexistent/docker.sock"},
+		{"CYBERAGENT_ENGINE=containerd", "CYBERAGENT_CONTAINERD_ADDRESS=/nonexistent/containerd.sock"},
+	} {
+		p := mustProgram(t, env...)
+		code, stdout, stderr := p.run("selftest", "crash")
+		if code != 3 || stdout != "" || !strings.Contains(stderr, "daemon_unreachable") {
+			t.Errorf("exit status %d: %q %q", code, stdout, stderr)
+		}
+		p.mustBeEmpty(t)
 	}
-	p.mustBeEmpty(t)
 }
 
 func TestSelftestChild_IsHiddenAndRefusesEveryHomeButTheSelftestsOwn(t *testing.T) {

@@ -44,20 +44,33 @@ func (h *home) MustHaveNoScratch(t testing.TB) {
 
 func TestEngineCheck_ThisMachineKeepsTheContractAndNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
-	v := MustAnswer[checkView](t, h.call(t, "engine", "check"), 0)
-	if !v.OK || len(v.Properties) < 80 || v.MeasuredSHA256 != v.ExpectedSHA256 || v.Command != "exited" {
-		t.Errorf("%+v", v)
+	measured := map[string]string{}
+	for name, h := range map[string]*home{"docker": MustHome(t), "containerd": MustHome(t).containerd(t)} {
+		v := MustAnswer[checkView](t, h.call(t, "engine", "check"), 0)
+		if !v.OK || v.Engine != name || len(v.Properties) < 80 || v.MeasuredSHA256 != v.ExpectedSHA256 || v.Command != "exited" {
+			t.Errorf("%+v", v)
+		}
+		measured[name] = v.MeasuredSHA256
+		h.MustHaveNoScratch(t)
+		h.MustHaveNoRundir(t)
 	}
-	h.MustHaveNoScratch(t)
+	if measured["docker"] != measured["containerd"] {
+		t.Errorf("the measured facts differ: %v", measured)
+	}
 }
 
 func TestEngineCheck_ABlockedMachineExits3(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
-	v := MustAnswer[checkView](t, h.with("CYBERAGENT_DOCKER_SOCKET="+filepath.Join(h.dir, "none")).call(t, "engine", "check"), 3)
-	if v.OK || len(v.Blockers) == 0 || v.Blockers[0].ReasonCode != "daemon_unreachable" || len(v.Properties) > 0 {
-		t.Errorf("%+v", v)
+	none := filepath.Join(h.dir, "none")
+	for name, blocked := range map[string]*home{
+		"docker":     h.with("CYBERAGENT_DOCKER_SOCKET=" + none),
+		"containerd": h.containerd(t).with("CYBERAGENT_CONTAINERD_ADDRESS=" + none),
+	} {
+		v := MustAnswer[checkView](t, blocked.call(t, "engine", "check"), 3)
+		if v.OK || v.Engine != name || len(v.Blockers) == 0 || v.Blockers[0].ReasonCode != "daemon_unreachable" || len(v.Properties) > 0 {
+			t.Errorf("%+v", v)
+		}
 	}
 }
 

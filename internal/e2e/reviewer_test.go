@@ -95,6 +95,12 @@ func TestDoctor_FindsThisMachineReadyAndSaysWhatIsNot(t *testing.T) {
 			t.Errorf("%s is %q", check, got)
 		}
 	}
+	r = MustAnswer[report](t, h.containerd(t).call(t, "doctor"), 0)
+	for _, check := range []string{"containerd", "image", "containerd/leftovers", "ledger"} {
+		if got := statusOf(r, check); got != "ok" {
+			t.Errorf("%s is %q", check, got)
+		}
+	}
 	r = MustAnswer[report](t, h.call(t, "--docker-socket", filepath.Join(h.state, "nothing.sock"), "doctor"), 3)
 	if r.Status != "failure" || statusOf(r, "docker") != "failure" || statusOf(r, "ledger") != "ok" {
 		t.Errorf("without an engine: %+v", r)

@@ -8,8 +8,11 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/cyberagent-demo.XXXXXX")
 export CYBERAGENT_HOME=$work/home
 export PATH=$root/bin:$PATH
-: "${CYBERAGENT_DOCKER_SOCKET:?run this with: make demo}" "${CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST:?run this with: make demo}"
 export CYBERAGENT_ENGINE=${CYBERAGENT_ENGINE:-docker}
+[ -n "${CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST-}${CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST-}" ] || {
+	echo "demo: no image; remedy: make demo" >&2
+	exit 1
+}
 gates=(--enable-permission-control --enable-workspace-sandbox --enable-docker-execution)
 table=$work/table
 
@@ -39,9 +42,9 @@ arguments() { # toolchain -> the command, one word a line
 }
 
 project() { # toolchain project quiet|loud
-	local tc=$1 project=$2
-	# A descriptor, for /dev/stdout opened again would begin a file anew.
-	if [ "$3" = loud ]; then exec 4>&1; else exec 4>"$work/quiet"; fi
+	local tc=$1 project=$2 out
+	# A copy of the descriptor: its name would begin a file anew.
+	if [ "$3" = loud ]; then exec {out}>&1; else exec {out}>"$work/quiet"; fi
 	local src=$work/src/$project
 	mkdir -p "$src"
 	cp -R "$root/testdata/projects/$project/." "$src"
@@ -61,7 +64,7 @@ project() { # toolchain project quiet|loud
 		show cyberagent drydock create "$run" --trust "$(field trust <"$work/source")" | tee "$work/drydock"
 		checkpoint=$(field checkpoint <"$work/drydock")
 		generation=$(field generation <"$work/drydock")
-	} >&4
+	} >&"$out"
 	local arg=()
 	mapfile -t arg < <(arguments "$tc")
 	local command=("$run" --generation "$generation" --checkpoint "$checkpoint" --toolchain "$tc" "${arg[@]}"
@@ -77,7 +80,7 @@ project() { # toolchain project quiet|loud
 		show cyberagent run sandbox request "$preparation" --by demo-agent
 		typed 'approval|status|reviewer|expires' cyberagent run sandbox review "$preparation" --decision approve --reviewer demo-person --operation-key review-1
 		step "7. Execute: once, offline, in the fixed container (behind │ is what the command itself wrote)"
-	} >&4
+	} >&"$out"
 	local code=0 began=$EPOCHREALTIME
 	{
 		show cyberagent --output text run standard-code execute "${command[@]}" --preparation "$preparation" \
@@ -85,8 +88,9 @@ project() { # toolchain project quiet|loud
 		head -n 1 "$work/result" # the command line
 		sed 's/^/│ /' "$work/output"
 		tail -n +2 "$work/result"
-	} >&4
+	} >&"$out"
 	local ended=$EPOCHREALTIME
+	exec {out}>&-
 	awk -v tc="$tc" -v project="$project" -v code="$code" -v ms="$(((${ended/./} - ${began/./}) / 1000))" '
 		/^(succeeded|failed|timed_out|cancelled) / { status = $1; how = $0; sub(/^[a-z_]+ \(/, "", how); sub(/\)$/, "", how) }
 		$1 == "files" { changed = $2 " added, " $4 " modified, " $6 " deleted" }
@@ -103,10 +107,9 @@ project() { # toolchain project quiet|loud
 	fi
 }
 
-printf 'engine %s\nimage  %s\n' "$CYBERAGENT_DOCKER_SOCKET" "$CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST"
-printf 'To use this engine yourself: testdata/engines/docker.sh up && export CYBERAGENT_DOCKER_SOCKET=%s\n' "$CYBERAGENT_DOCKER_SOCKET"
-
-title "One command from a repository to its Checkpoint on $CYBERAGENT_ENGINE (go, a project whose tests pass)"
+title "The engine"
+show cyberagent engine list
+title "One command from a repository to its Checkpoint (go, a project whose tests pass)"
 project go go loud
 title "The same for the others: exit status 0 when the tests pass, 5 when they fail"
 for tc in go node python rust; do
@@ -122,14 +125,17 @@ title "What the first command changed, as its Checkpoint recorded it"
 show cyberagent drydock diff "$demo_run"
 
 title "What is left"
-left=0
-# Ours are those that have something of this demo mounted.
-containers=$({ docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" ps -aq --filter label=cyberagent.installation |
-	xargs -r docker -H "unix://$CYBERAGENT_DOCKER_SOCKET" inspect --format '{{range .Mounts}}{{.Source}} {{end}}' 2>/dev/null || true; } | grep -cF "$work" || true)
+# On Docker, ours are those that have something of this demo mounted.
+containers=$({ docker -H "unix://${CYBERAGENT_DOCKER_SOCKET-}" ps -aq --filter label=cyberagent.installation |
+	xargs -r docker -H "unix://${CYBERAGENT_DOCKER_SOCKET-}" inspect --format '{{range .Mounts}}{{.Source}} {{end}}'; } 2>/dev/null | grep -cF "$work" || true)
 # A container on containerd, or what is left of one, has its place in the home.
 containers=$((containers + $(find "$work/home/containerd" -mindepth 1 2>/dev/null | wc -l)))
+# The product's own look at either: also leases and snapshots.
+leftovers=$(cyberagent --output text doctor | grep '/leftovers')
+printf '%s\n' "$leftovers"
+[[ $leftovers == *'no container of ours, no command under way' ]] || containers=$((containers + 1))
 mounts=$(grep -cF "$work" /proc/self/mountinfo || true)
-processes=$(pgrep -fc "$root/bin/cyberagent" || true)
+processes=$({ find /proc -maxdepth 2 -name exe -lname "$root/bin/cyberagent*" 2>/dev/null || true; } | wc -l)
 printf 'containers of ours  %s\nmounts of ours      %s\nprocesses of ours   %s\n' "$containers" "$mounts" "$processes"
 left=$((containers + mounts + processes))
 if [ "$left" != 0 ]; then

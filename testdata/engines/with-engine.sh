@@ -11,7 +11,9 @@
 # image's digests under their product and test names. bin/cyberagent must be built.
 #
 # CYBERAGENT_WITH_ENGINES names the engines to bring up: "docker containerd
-# containerd-debian" unless it is set.
+# containerd-debian" unless it is set. "docker?" is Docker Engine if it runs already,
+# or if the base images are missing, which are made with it; otherwise the command
+# sees the address of an engine that is stopped.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +23,16 @@ say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 [ $# -gt 0 ] || { say "usage: with-engine.sh COMMAND [ARGUMENT...]"; exit 2; }
 [ -x "$root/bin/cyberagent" ] || { say "error: bin/cyberagent is missing" "  remedy: make build"; exit 1; }
 engines=${CYBERAGENT_WITH_ENGINES:-docker containerd containerd-debian}
+dev=${CYBERAGENT_DEV_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/cyberagent-dev}
+if [[ " $engines " == *" docker? "* ]]; then
+	wanted=
+	if "$here/docker.sh" status >/dev/null 2>&1 || [ -z "$(find "$dev/bases" -maxdepth 1 -name '*.tar' 2>/dev/null)" ]; then
+		wanted=docker
+	fi
+	engines=${engines/docker\?/$wanted}
+	address=$("$here/docker.sh" env 2>/dev/null)
+	export "${address?}"
+fi
 
 engine() { # name verb
 	case $1 in
@@ -53,7 +65,6 @@ for name in $engines; do
 	address=$(engine "$name" env)
 	export "${address?}"
 done
-dev=${CYBERAGENT_DEV_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/cyberagent-dev}
 
 exported() { # each line of a text
 	local line

@@ -106,9 +106,12 @@ func OpenEngines(ctx context.Context, cfg config.Config) (engines.Service, func(
 }
 
 // newDecoys makes what the selftest plants on the configured engine.
-func newDecoys(cfg config.Config, e ports.Engine, ids ports.IDs) (selftest.Decoys, error) {
-	if e.Engine() == isolation.Docker {
+func newDecoys(made *closers, cfg config.Config, e ports.Engine, ids ports.IDs) (selftest.Decoys, error) {
+	switch e.Engine() {
+	case isolation.Docker:
 		return newDockerDecoys(cfg, e, ids)
+	case isolation.Containerd:
+		return newContainerdDecoys(made, cfg, ids)
 	}
 	return nil, noAdapter(string(e.Engine()))
 }
