@@ -182,7 +182,7 @@ func (p *Page) take(f Frame, room *int64) bool {
 		begin--
 	}
 	text := f.Text[begin:]
-	n := prefix([]byte(text), int(*room))
+	n := prefix([]byte(text), int(max(*room, 0)))
 	if n == 0 && len(p.Frames) == 0 {
 		_, n = utf8.DecodeRuneInString(text) // a page is never empty for want of room
 	}
@@ -192,7 +192,7 @@ func (p *Page) take(f Frame, room *int64) bool {
 	f.From += int64(begin)
 	f.To, f.Text = f.From+int64(n), text[:n]
 	p.Frames, p.Next = append(p.Frames, f), f.To
-	*room -= int64(n)
+	*room -= int64(n) // below 0 after a character that was taken for want of room
 	return n == len(text)
 }
 
