@@ -64,6 +64,8 @@ func (a *attempt) contain(ctx context.Context, interrupted, lost <-chan struct{}
 		return deref(e), err
 	}
 	a.say("running")
+	w.stdin = a.attachStdin(ctx)
+	defer w.stdin.wait()
 	return a.supervise(ctx, w, interrupted, lost)
 }
 
