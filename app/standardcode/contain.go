@@ -193,6 +193,9 @@ func (a *attempt) start(ctx context.Context, interrupted <-chan struct{}) (*resu
 	case <-interrupted:
 		a.recordInterrupt(ctx)
 		stop = result.CancelledReason
+	case <-a.kill:
+		a.recordInterrupt(ctx)
+		stop = result.CancelledReason
 	default:
 	}
 	if stop != "" {
