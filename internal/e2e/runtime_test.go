@@ -481,7 +481,6 @@ func TestRuntime_InputIsInNoFileAndNoLog(t *testing.T) {
 func TestRuntime_AJobOfADeadOwnerIsInterrupted(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
-	source := h.MustScripts(t, "job.py")
 	for _, step := range []struct {
 		event string
 		wrote bool
@@ -490,7 +489,7 @@ func TestRuntime_AJobOfADeadOwnerIsInterrupted(t *testing.T) {
 		{"attach_stdin:intent", false}, {"attach_stdin:done", false}, {"wrote", true}, {"fed", true}, {"remove:intent", false},
 	} {
 		t.Run("after "+step.event, func(t *testing.T) {
-			f := h.MustFlow(t, source)
+			f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 			s := f.MustSupervise(t)
 			c := piped(nil, "job.py", "echo_then_wait")
 			if step.event == "remove:intent" {
