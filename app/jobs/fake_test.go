@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,7 +57,6 @@ type lab struct {
 	refuse   error
 	executed atomic.Int64
 	prepared atomic.Int64
-	mu       sync.Mutex
 }
 
 func newLab(t testing.TB, runs int) *lab {

@@ -93,7 +93,7 @@ func TestFeeder_AKeyIsOneWriteWhileItsOwnerLives(t *testing.T) {
 func TestFeeder_BoundsWhatItAccepts(t *testing.T) {
 	t.Parallel()
 	f := newFeeder(make([]byte, limits.StdinWriteBytes), false)
-	var n int64 = limits.StdinWriteBytes
+	n := limits.StdinWriteBytes
 	for i := 0; ; i++ {
 		_, _, err := f.write(fmt.Sprint(i), make([]byte, limits.StdinWriteBytes), false)
 		if err != nil {

@@ -81,7 +81,8 @@ func (c Command) launch() (l job.Launch, err error) {
 			return l, err
 		}
 	}
-	return l, l.Check()
+	err = l.Check()
+	return l, err
 }
 
 // only accepts the one word that a fixed property has.

@@ -172,7 +172,7 @@ func (s *supervisor) End(t testing.TB) answer {
 	case <-time.After(patience):
 		t.Fatal("the session did not end with its input")
 	}
-	a := s.process.Wait(t)
+	a := s.Wait(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.stdout = bytes.Clone(s.raw.Bytes())

@@ -238,7 +238,7 @@ func TestRuntime_EachStopEndsItsJobInTheOrdinaryWay(t *testing.T) {
 		s = f.MustSupervise(t)
 		j := begin(t, 600)
 		s.Signal(t, syscall.SIGTERM)
-		if a := s.process.Wait(t); a.code != 7 {
+		if a := s.Wait(t); a.code != 7 {
 			t.Errorf("%d: %s", a.code, a.stderr)
 		}
 		f.MustHaveNoContainer(t)
