@@ -15,7 +15,7 @@ DEMO_containerd := docker containerd
 DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo selftest conformance test test/unit lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo selftest conformance test test/unit bench lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ test: build verify cross ## run every test against the real engine; starts and s
 
 test/unit: ## run the tests that need no engine
 	@go test ./domain/... ./app/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
+
+bench: build ## measure what a supervisor waits for, beside what `docker run -i` does
+	@$(WITH_ENGINE) go test ./internal/e2e -run '^$$' -bench Echo -benchtime 1x
 
 lint: ## run the linter (builds it on first use)
 	@go run $(GOLANGCI) run ./...

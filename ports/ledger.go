@@ -39,6 +39,7 @@ type Records interface {
 	Approvals
 	Admissions
 	Leases
+	Jobs
 	Events
 }
 

@@ -19,12 +19,13 @@ import (
 // immutable are the tables whose rows never change, written out by hand.
 var immutable = []string{
 	"admissions", "approval_consumptions", "approval_decisions", "approval_requests", "approval_revocations",
-	"approvals", "cancellations", "checkpoints", "drydock_steps", "events", "installation", "lifecycle_log", "log_receipts",
+	"approvals", "cancellations", "checkpoints", "drydock_steps", "events", "installation", "job_transitions", "jobs",
+	"lifecycle_log", "log_receipts",
 	"preparations", "receipts", "run_permissions", "run_profiles",
 }
 
 // mutable are the tables that change, each by rules of its own.
-var mutable = []string{"drydocks", "leases", "operations", "runs"}
+var mutable = []string{"drydocks", "job_owners", "leases", "operations", "runs"}
 
 // full opens a ledger with a row in every table.
 func full(t testing.TB) *Ledger {
@@ -71,6 +72,7 @@ func fill(t testing.TB, l *Ledger) {
 				EndedAt: t0,
 			}),
 			r.AddEvent(ports.Event{Run: c.run.ID, Kind: "run_created", Subject: string(c.run.ID), Detail: map[string]string{"a": "b"}, At: t0}),
+			addJob(r, c),
 			r.AddOperation(ports.Operation{Run: c.run.ID, Verb: "prepare", Key: "k", Intent: hex64("6"), Answer: []byte("{}"), At: t0}),
 		)
 	})
@@ -148,6 +150,11 @@ func TestMutableTablesChangeOnlyWhatMayChange(t *testing.T) {
 		{"an older lease's expiry", "INSERT INTO leases SELECT admission_id, 2, owner, boot_id, 1, 0 FROM leases; UPDATE leases SET expires_boot_ns = 9 WHERE generation = 1", false},
 		{"a released lease", "UPDATE leases SET released = 1; UPDATE leases SET released = 0", false},
 		{"a lease's generation with a gap", "INSERT INTO leases SELECT admission_id, 3, owner, boot_id, 1, 0 FROM leases", false},
+		{"a Job owner's expiry", "UPDATE job_owners SET expires_boot_ns = 9", true},
+		{"a Job owner's Run", "UPDATE job_owners SET run_id = run_id", false},
+		{"a released Job owner", "UPDATE job_owners SET released = 1; UPDATE job_owners SET expires_boot_ns = 9", false},
+		{"a Job's step with a gap", "INSERT INTO job_transitions SELECT job_id, 4, 'failed', admission_id, reason, at_us FROM job_transitions WHERE version = 2", false},
+		{"a Job's step after its end", "INSERT INTO job_transitions SELECT job_id, 3, 'failed', NULL, '', 1 FROM job_transitions WHERE version = 2; INSERT INTO job_transitions SELECT job_id, 4, 'cancelled', NULL, '', 1 FROM job_transitions WHERE version = 2", false},
 		{"a log entry by another owner", "INSERT INTO lifecycle_log SELECT admission_id, 6, action, phase, '" + string(name[id.Owner](id.KindOwner, 9)) + "', generation, detail, at_us FROM lifecycle_log WHERE sequence = 5", false},
 		{"a log entry with a gap", "INSERT INTO lifecycle_log SELECT admission_id, 7, action, phase, owner, generation, detail, at_us FROM lifecycle_log WHERE sequence = 5", false},
 		{"a consumption of what nobody approved", "INSERT INTO approval_consumptions VALUES ('" + string(name[id.Approval](id.KindApproval, 2)) + "', 'x', 1)", false},

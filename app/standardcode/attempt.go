@@ -31,6 +31,8 @@ type attempt struct {
 
 	live     Sink
 	progress func(string)
+	feed     Feed
+	kill     <-chan struct{}
 
 	unlock func()
 	// renewing guards lease and trusted, which the heartbeat moves on.

@@ -64,6 +64,8 @@ func (a *attempt) contain(ctx context.Context, interrupted, lost <-chan struct{}
 		return deref(e), err
 	}
 	a.say("running")
+	w.stdin = a.attachStdin(ctx)
+	defer w.stdin.wait()
 	return a.supervise(ctx, w, interrupted, lost)
 }
 
@@ -189,6 +191,9 @@ func (a *attempt) start(ctx context.Context, interrupted <-chan struct{}) (*resu
 	}
 	select {
 	case <-interrupted:
+		a.recordInterrupt(ctx)
+		stop = result.CancelledReason
+	case <-a.kill:
 		a.recordInterrupt(ctx)
 		stop = result.CancelledReason
 	default:

@@ -30,6 +30,13 @@ type ExecuteInput struct {
 	Live Sink
 	// Progress is told each step in a few words; nil for nobody.
 	Progress func(step string)
+	// Admitted is told the execution's id as soon as it is recorded; nil for nobody.
+	// It must not block for long.
+	Admitted func(id.Admission)
+	// Feed gives the input of a command whose Stdin is a pipe.
+	Feed Feed
+	// Kill, once closed, ends the command without the grace of a TERM.
+	Kill <-chan struct{}
 }
 
 // Output is what a finished command's streams left in this process's memory.
@@ -139,8 +146,10 @@ func (s *Service) admit(ctx context.Context, in ExecuteInput, c command.Command,
 		return nil, err
 	}
 	a := newAttempt(s, s.Engine, adm, d, c, spec, key)
-	a.live, a.progress = in.Live, in.Progress
-	err = a.begin(ctx)
+	a.live, a.progress, a.feed, a.kill = in.Live, in.Progress, in.Feed, in.Kill
+	if err = a.begin(ctx); err == nil && in.Admitted != nil {
+		in.Admitted(adm.ID)
+	}
 	return a, err
 }
 

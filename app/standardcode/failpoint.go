@@ -35,6 +35,8 @@ const (
 	MomentCreated   Moment = "created"
 	MomentStarting  Moment = "starting"
 	MomentStarted   Moment = "started"
+	MomentAttaching Moment = "attaching"
+	MomentAttached  Moment = "attached"
 	MomentOutput    Moment = "output" // the first bytes of the command arrived
 	MomentExited    Moment = "exited"
 	MomentLooked    Moment = "looked"

@@ -22,6 +22,7 @@ type watching struct {
 	output chan error  // frames ended, cleanly or not
 	report chan []byte // the runner's stderr, bounded
 	close  func() error
+	stdin  *input
 }
 
 type exited struct {
@@ -80,10 +81,21 @@ func (a *attempt) supervise(ctx context.Context, w *watching, interrupted, lost 
 	defer deadline.Stop()
 	tick := time.NewTicker(limits.AuthorityWatch)
 	defer tick.Stop()
+	var unfed <-chan time.Time
 	for {
 		select {
 		case x := <-w.exit:
 			return a.collect(w, x, ""), nil
+		case err := <-w.stdin.failed:
+			// A command that has ended cannot be attached to, which is normal; one that
+			// goes on would wait for an input that never comes.
+			a.details["stdin"] = err.Error()
+			unfed = time.After(limits.StopGrace)
+		case <-unfed:
+			return a.end(ctx, w, result.EngineLost, true)
+		case <-a.kill:
+			a.recordInterrupt(ctx)
+			return a.end(ctx, w, result.CancelledReason, false)
 		case <-lost:
 			_ = w.close()
 			return result.Evidence{}, leaseLost(a.adm.ID)
@@ -112,6 +124,7 @@ func (a *attempt) supervise(ctx context.Context, w *watching, interrupted, lost 
 // touches nothing when the lease is gone.
 func (a *attempt) end(ctx context.Context, w *watching, why result.Reason, gently bool) (result.Evidence, error) {
 	a.say("stopping: " + string(why))
+	w.stdin.close()
 	type try struct {
 		what string
 		send func(context.Context, ports.ContainerID) error
@@ -124,7 +137,7 @@ func (a *attempt) end(ctx context.Context, w *watching, why result.Reason, gentl
 	if !gently {
 		tries = tries[1:]
 	}
-	for _, t := range tries {
+	for i, t := range tries {
 		if err := a.own(); err != nil {
 			_ = w.close()
 			return result.Evidence{}, err
@@ -133,9 +146,14 @@ func (a *attempt) end(ctx context.Context, w *watching, why result.Reason, gentl
 		if is(err, fault.EngineTimeout) {
 			break
 		}
+		hurry := a.kill
+		if i == len(tries)-1 {
+			hurry = nil
+		}
 		select {
 		case x := <-w.exit:
 			return a.collect(w, x, why), nil
+		case <-hurry:
 		case <-time.After(t.wait):
 		}
 	}

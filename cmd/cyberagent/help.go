@@ -28,6 +28,7 @@ var examples = map[string]string{
 	"run standard-code status":    `cyberagent run standard-code status RUN`,
 	"run standard-code cancel":    `cyberagent run standard-code cancel --admission ADMISSION --reason "takes too long"`,
 	"run standard-code recover":   `cyberagent run standard-code recover --all --dry-run`,
+	"command-runtime":             "cyberagent command-runtime RUN < requests.jsonl \\\n    " + gatesTyped,
 	"drydock create":              "cyberagent drydock create RUN                  # shows the source and a trust digest\n  cyberagent drydock create RUN --trust DIGEST",
 	"drydock status":              `cyberagent drydock status RUN`,
 	"drydock use":                 `D=$(cyberagent drydock use RUN) && cd "$D"`,

@@ -15,7 +15,7 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	code := invoke(ctx, os.Args, process{
-		out: os.Stdout, err: os.Stderr, lookup: os.LookupEnv,
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, lookup: os.LookupEnv,
 		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
 		errColumns: columns(os.Stderr),
 	})

@@ -17,9 +17,10 @@ import (
 	"cyberagent/ports"
 )
 
-// process is everything that a verb may touch of its surroundings. Nothing
-// reads the inherited standard input.
+// process is everything that a verb may touch of its surroundings. Only
+// command-runtime reads the standard input.
 type process struct {
+	in                       io.Reader
 	out, err                 io.Writer
 	lookup                   func(string) (string, bool)
 	outTerminal, errTerminal bool
@@ -147,7 +148,7 @@ The way of one command:
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		Action:         groupAction,
 		Commands: []*cli.Command{
-			runGroup(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
+			runGroup(s), commandRuntimeVerb(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
 		},
 	}
 	teach(root, "")
@@ -161,7 +162,7 @@ The way of one command:
 // other bad input: the library would print help on standard output, which belongs
 // to answers. asJSON says how the verb answers by default.
 func refuseUsage(s *session, c *cli.Command, asJSON bool) {
-	asJSON = asJSON || c.Name == standardCode
+	asJSON = asJSON || c.Name == standardCode || c.Name == commandRuntime
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		s.begin(asJSON)
 		return fault.New(fault.InvalidArgument, "%s", err).Hint("see `%s --help`", c.FullName())

@@ -20,10 +20,12 @@ import (
 	"cyberagent/app/drydocks"
 	"cyberagent/app/enginecheck"
 	"cyberagent/app/engines"
+	"cyberagent/app/jobs"
 	"cyberagent/app/runs"
 	"cyberagent/app/selftest"
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/admission"
+	"cyberagent/domain/jobproto"
 	"cyberagent/internal/schemas"
 )
 
@@ -61,6 +63,7 @@ var answers = map[string]any{
 	standardcode.StatusProtocol:       standardcode.Execution{},
 	"standard-code-status.v1":         executionList{},
 	standardcode.RecoverProtocol:      standardcode.Recovery{},
+	jobproto.Protocol:                 jobs.Answer{},
 	approvals.Protocol:                approvals.View{},
 	"standard-code-approval-list.v1":  approvalList{},
 	"fixture.v1":                      fixtureView{},
@@ -105,7 +108,7 @@ var notAnswers = []string{
 }
 
 func TestSchemas_NoAnswerIsWithoutOne(t *testing.T) {
-	for _, dir := range []string{".", "../../app", "../../domain/admission"} {
+	for _, dir := range []string{".", "../../app", "../../domain/admission", "../../domain/jobproto"} {
 		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

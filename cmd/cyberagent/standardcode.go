@@ -36,7 +36,7 @@ type commandFlags struct {
 }
 
 func (f *commandFlags) flags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation (cyberagent drydock status RUN)", HideDefault: true, Destination: &f.generation},
 		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint (cyberagent drydock status RUN)", Destination: &f.checkpoint},
 		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust", Destination: &f.toolchain},
@@ -44,10 +44,7 @@ func (f *commandFlags) flags() []cli.Flag {
 		&cli.StringFlag{Name: "workdir", Usage: "where to run, relative to the repository's root", Destination: &f.workdir},
 		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600", DefaultText: "300", Destination: &f.timeout},
 		&cli.StringFlag{Name: "purpose", Usage: "why, for the reviewer", Destination: &f.purpose},
-		&cli.BoolFlag{Name: "enable-permission-control", Usage: "process gate", Destination: &f.gates.PermissionControl},
-		&cli.BoolFlag{Name: "enable-workspace-sandbox", Usage: "process gate", Destination: &f.gates.WorkspaceSandbox},
-		&cli.BoolFlag{Name: "enable-docker-execution", Usage: "process gate", Destination: &f.gates.DockerExecution},
-	}
+	}, gateFlags(&f.gates)...)
 }
 
 // request reads the flags; more names flags that this verb demands beside the
@@ -313,6 +310,12 @@ func scRecover(s *session) *cli.Command {
 				}
 				if v.Open > 0 {
 					s.code = exitRecovery
+				}
+				if !dry {
+					// A Job whose owner is gone has no other end.
+					if _, err := app.Jobs.Reconcile(ctx, rid); err != nil {
+						return err
+					}
 				}
 				return s.answer(v, func(w io.Writer) { printRecovery(w, v) })
 			})

@@ -87,6 +87,9 @@ func ParseAdmission(field, s string) (Admission, error) {
 	return parse[Admission](KindAdmission, field, s)
 }
 
+// ParseJob accepts a Job's id.
+func ParseJob(field, s string) (Job, error) { return parse[Job](KindJob, field, s) }
+
 // ParseInstallation accepts an installation's id.
 func ParseInstallation(field, s string) (Installation, error) {
 	return parse[Installation](KindInstallation, field, s)

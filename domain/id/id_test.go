@@ -79,6 +79,7 @@ func TestEachParserTakesItsKindOnlyAndNamesTheField(t *testing.T) {
 		"prep": func(f, s string) (string, error) { v, err := id.ParsePreparation(f, s); return string(v), err },
 		"appr": func(f, s string) (string, error) { v, err := id.ParseApproval(f, s); return string(v), err },
 		"adm":  func(f, s string) (string, error) { v, err := id.ParseAdmission(f, s); return string(v), err },
+		"job":  func(f, s string) (string, error) { v, err := id.ParseJob(f, s); return string(v), err },
 		"inst": func(f, s string) (string, error) { v, err := id.ParseInstallation(f, s); return string(v), err },
 	}
 	for own, parse := range parsers {

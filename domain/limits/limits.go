@@ -38,6 +38,12 @@ const (
 	RunnerFrameBytes   = 32 * KiB
 	RunnerReportBytes  = 256 * KiB
 	RunnerBindingBytes = 96 * KiB
+	StdinWrites        = 16384
+	JobOutputBytes     = 512 * KiB
+	JobInlineBytes     = 64 * KiB
+	JobReadBytes       = 256 * KiB
+	JobsOutputBytes    = 16 * MiB
+	RuntimeLineBytes   = MiB
 
 	MinTimeout     = time.Second
 	DefaultTimeout = 300 * time.Second
@@ -56,6 +62,10 @@ const (
 	NameRunes        = 128
 	JobsPerRun       = 4
 	JobsTotal        = 16
+	RunCommands      = 4
+	RuntimeRequests  = 64
+	RuntimeIDLen     = 64
+	RuntimeWait      = time.Minute
 	DrydocksPerRepo  = 8
 	DrydocksTotal    = 64
 	DrydockLife      = 7 * 24 * time.Hour

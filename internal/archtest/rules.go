@@ -25,7 +25,7 @@ const module = "cyberagent"
 // nothing that reads a clock, a file, a network, randomness or the environment
 // (time is for its types; Calls checks that nobody asks it for the time).
 var domainStd = []string{
-	"bytes", "cmp", "crypto/sha256", "embed", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "io",
+	"bytes", "cmp", "crypto/sha256", "embed", "encoding", "encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "io",
 	"iter", "maps", "math", "math/bits", "path", "reflect", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 

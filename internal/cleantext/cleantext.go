@@ -77,6 +77,8 @@ func (c *Cleaner) step(out []byte, r rune) []byte {
 	case text:
 	}
 	switch {
+	case r >= ' ' && r <= '~': // most of it; the tables below are slow
+		return append(out, byte(r))
 	case r == 0x1b:
 		c.st = escape
 	case r == 0x9b:

@@ -46,6 +46,7 @@ func (f *flow) verbs(a approved) map[string]verb {
 		"run standard-code status":  {args: []string{f.run}, ledger: true},
 		"run standard-code cancel":  {args: []string{"--admission", adm}, ledger: true},
 		"run standard-code recover": {args: []string{"--all"}, ledger: true},
+		"command-runtime":           {args: []string{f.run}, ledger: true},
 		"drydock create":            {args: []string{f.run}, ledger: true},
 		"drydock status":            {args: []string{f.run}, ledger: true},
 		"drydock use":               {args: []string{f.run}, ledger: true},

@@ -22,6 +22,8 @@ import (
 	"cyberagent/domain/command"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/job"
+	"cyberagent/domain/jobproto"
 	"cyberagent/domain/lifecycle"
 	"cyberagent/domain/result"
 	"cyberagent/domain/run"
@@ -44,6 +46,7 @@ func Infer(protocol string, answer any) ([]byte, error) {
 	ident(reflect.TypeFor[id.Approval](), id.KindApproval)
 	ident(reflect.TypeFor[id.Admission](), id.KindAdmission)
 	ident(reflect.TypeFor[id.Receipt](), id.KindReceipt)
+	ident(reflect.TypeFor[id.Job](), id.KindJob)
 	maps.Copy(types, words())
 	s, err := jsonschema.ForType(reflect.TypeOf(answer), &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
@@ -74,6 +77,9 @@ func words() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[command.Toolchain](): closed(command.Toolchains()...),
 		reflect.TypeFor[run.Status]():        closed(run.Statuses()...),
 		reflect.TypeFor[lifecycle.State]():   closed(lifecycle.States()...),
+		reflect.TypeFor[job.State]():         closed(job.States()...),
+		reflect.TypeFor[job.Mode]():          closed(job.FailFast, job.Continue),
+		reflect.TypeFor[jobproto.Action]():   closed(append(jobproto.Actions(), "")...),
 		reflect.TypeFor[result.Status]():     closed("", result.Succeeded, result.Failed, result.Cancelled, result.TimedOut),
 		reflect.TypeFor[admission.Status]():  closed(admission.StatusReady, admission.StatusDisabled, admission.StatusUnavailable),
 		reflect.TypeFor[approval.Status](): closed(approval.Pending, approval.Approved, approval.Denied, approval.Expired,

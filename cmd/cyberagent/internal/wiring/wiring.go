@@ -17,10 +17,12 @@ import (
 	"cyberagent/app/drydocks"
 	"cyberagent/app/enginecheck"
 	"cyberagent/app/fixture"
+	"cyberagent/app/jobs"
 	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
 	"cyberagent/config"
 	"cyberagent/domain/isolation"
+	"cyberagent/internal/cleantext"
 	"cyberagent/ports"
 )
 
@@ -33,6 +35,7 @@ type App struct {
 	Approvals    *approvals.Service
 	StandardCode *standardcode.Service
 	EngineCheck  *enginecheck.Service
+	Jobs         *jobs.Service
 }
 
 // Options returns the whole graph for one configuration. notice may be nil.
@@ -151,6 +154,11 @@ func appModule() fx.Option {
 		},
 		func(l ports.Ledger, w ports.Worktrees, c ports.Clock) *approvals.Service {
 			return &approvals.Service{Ledger: l, Worktrees: w, Clock: c}
+		},
+		func(sc *standardcode.Service, l ports.Ledger, c ports.Clock, i ports.IDs, o ports.OwnerLocks) *jobs.Service {
+			return &jobs.Service{
+				Commands: sc, Ledger: l, Clock: c, IDs: i, Locks: o, Cleaner: func() jobs.Cleaner { return new(cleantext.Cleaner) },
+			}
 		},
 		func(cfg config.Config, l ports.Ledger, e ports.Engine, find func(isolation.Engine) (ports.Engine, error),
 			w ports.Worktrees, m ports.Masks, meter ports.Meter, c ports.Clock, i ports.IDs, o ports.OwnerLocks,
