@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"cyberagent/adapters/conformance"
 	"cyberagent/adapters/containerd"
@@ -25,7 +26,7 @@ func containerdEngine(name, variable, state string, options ...string) conforman
 		}
 		return containerd.New(containerd.Config{Address: address, Namespace: namespace, Dir: dir})
 	}
-	dir := filepath.Join(os.TempDir(), "cyberagent-conformance-"+state)
+	dir := filepath.Join(suiteDir(), state)
 	return conformance.Factory{
 		Name: name, Form: conformance.FormOCI, Survives: true,
 		Open: func() (conformance.Engine, error) { return open(address, dir) },
@@ -63,4 +64,15 @@ func containerdEngine(name, variable, state string, options ...string) conforman
 		},
 		Kept: func() ([]string, error) { return filepath.Glob(filepath.Join(dir, "*", "*")) },
 	}
+}
+
+// suiteDir is the suite's own, which its child processes share.
+func suiteDir() string {
+	const variable = "CYBERAGENT_TEST_CONFORMANCE_DIR"
+	if dir := os.Getenv(variable); dir != "" {
+		return dir
+	}
+	dir := filepath.Join(os.TempDir(), "cyberagent-conformance-"+strconv.Itoa(os.Getpid()))
+	_ = os.Setenv(variable, dir)
+	return dir
 }

@@ -27,7 +27,9 @@ func engines() []conformance.Factory {
 
 func TestMain(m *testing.M) {
 	conformance.Child(engines()...)
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(suiteDir())
+	os.Exit(code)
 }
 
 var document = flag.String("conformance.doc", "", "write the matrix of this run to a file")
