@@ -16,7 +16,14 @@ import (
 
 func TestRuntime_AJobWithAPipeIsDrivenToItsEnd(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	for name, on := range map[string]func() *home{
+		"docker": func() *home { return MustHome(t) }, "containerd": func() *home { return MustHome(t).containerd(t) },
+	} {
+		t.Run(name, func(t *testing.T) { aJobWithAPipeIsDrivenToItsEnd(t, on()) })
+	}
+}
+
+func aJobWithAPipeIsDrivenToItsEnd(t *testing.T, h *home) {
 	f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 	s := f.MustSupervise(t)
 	j := s.MustStart(t, piped(nil, "job.py", "echo"))
@@ -99,7 +106,14 @@ func TestRuntime_FiftyOfFiftySeeTheirEOF(t *testing.T) {
 
 func TestRuntime_InputIsBoundedWhoeverReadsIt(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	for name, on := range map[string]func() *home{
+		"docker": func() *home { return MustHome(t) }, "containerd": func() *home { return MustHome(t).containerd(t) },
+	} {
+		t.Run(name, func(t *testing.T) { inputIsBoundedWhoeverReadsIt(t, on()) })
+	}
+}
+
+func inputIsBoundedWhoeverReadsIt(t *testing.T, h *home) {
 	f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 	s := f.MustSupervise(t)
 	piece := strings.Repeat("x", 64<<10)
