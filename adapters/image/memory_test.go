@@ -44,8 +44,9 @@ func TestTheRecipeIsTheRunnerAndTheAssembly(t *testing.T) {
 	of := func(text string) string {
 		return Recipe(func(string) ([]byte, error) { return []byte(text), nil })
 	}
-	if of("a") != of("a") || of("a") == of("b") || of("a") == "" {
-		t.Errorf("recipes %q and %q", of("a"), of("b"))
+	a, again, b := of("a"), of("a"), of("b")
+	if a != again || a == b || a == "" {
+		t.Errorf("recipes %q and %q", a, b)
 	}
 	if none := Recipe(func(string) ([]byte, error) { return nil, errors.New("not built in") }); none != "" {
 		t.Errorf("without a runner: %q", none)
