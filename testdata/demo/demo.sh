@@ -129,9 +129,9 @@ title "What is left"
 containers=$({ docker -H "unix://${CYBERAGENT_DOCKER_SOCKET-}" ps -aq --filter label=cyberagent.installation |
 	xargs -r docker -H "unix://${CYBERAGENT_DOCKER_SOCKET-}" inspect --format '{{range .Mounts}}{{.Source}} {{end}}'; } 2>/dev/null | grep -cF "$work" || true)
 # A container on containerd, or what is left of one, has its place in the home.
-containers=$((containers + $(find "$work/home/containerd" -mindepth 1 2>/dev/null | wc -l)))
+containers=$((containers + $({ find "$work/home/containerd" -mindepth 1 2>/dev/null || true; } | wc -l)))
 # The product's own look at either: also leases and snapshots.
-leftovers=$(cyberagent --output text doctor | grep '/leftovers')
+leftovers=$(cyberagent --output text doctor | grep '/leftovers' || true)
 printf '%s\n' "$leftovers"
 [[ $leftovers == *'no container of ours, no command under way' ]] || containers=$((containers + 1))
 mounts=$(grep -cF "$work" /proc/self/mountinfo || true)
