@@ -15,7 +15,7 @@ DEMO_containerd := docker containerd
 DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo selftest conformance test test/unit bench lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo transcript selftest conformance test test/unit bench lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,10 @@ build: runner ## build bin/cyberagent with the runner inside
 
 demo: build ## bring up what is missing and run the main job on all four toolchains (ENGINE=docker|containerd|auto)
 	@CYBERAGENT_ENGINE=$(ENGINE) CYBERAGENT_WITH_ENGINES='$(DEMO_$(ENGINE))' $(WITH_ENGINE) testdata/demo/demo.sh
+
+transcript: ## run the demo and write what it prints to docs/demo.txt
+	@$(MAKE) -s demo > docs/demo.txt.new
+	@sed -e 's#$(HOME)#~#g' -e 's#/tmp/cyberagent-demo\.[A-Za-z0-9]*#/tmp/cyberagent-demo#g' docs/demo.txt.new > docs/demo.txt && rm docs/demo.txt.new
 
 selftest: build ## kill executions and recoveries at every moment, REPEAT times each (20), then KILLS at random (200), on each engine, and write docs/selftest.md
 	@$(WITH_ENGINE) testdata/engines/selftest.sh $(REPEAT) $(KILLS) docs/selftest.md
