@@ -86,10 +86,12 @@ func TestTheCommandSeesOnlyTheFixedEnvironment(t *testing.T) {
 
 func TestEndlessOutputIsDrainedToTheTimeLimit(t *testing.T) {
 	t.Parallel()
-	r := run(t, job{args: []string{"endless"}, timeout: time.Second})
+	r := run(t, job{args: []string{"endless"}, timeout: 3 * time.Second})
 	r.expect(t, runnerproto.OutcomeSignaled, runnerproto.StopTimeout)
 	s := r.report.Streams[0]
-	if s.Bytes <= runnerproto.LiveBytes+runnerproto.TailBytes || s.Forwarded != runnerproto.LiveBytes+runnerproto.TailBytes || int64(len(r.stdout)) != s.Forwarded {
+	// How much comes in that time is the machine's business; on a very busy one it is
+	// less than what is passed on.
+	if s.Bytes < limits.MiB || s.Forwarded != min(s.Bytes, runnerproto.LiveBytes+runnerproto.TailBytes) || int64(len(r.stdout)) != s.Forwarded {
 		t.Errorf("%+v, %d arrived", s, len(r.stdout))
 	}
 	t.Logf("%d MiB", s.Bytes>>20)
