@@ -97,7 +97,7 @@ func badInputs(other *flow) []spoiled {
 
 		configured("engine: not there", "CYBERAGENT_DOCKER_SOCKET="+lab.dir+"/nothing.sock", refusal{"daemon_unreachable", 3, ""}),
 		configured("engine: of another machine", "CYBERAGENT_DOCKER_SOCKET=tcp://192.0.2.1:2375", refusal{"config_invalid", 2, "docker.socket"}),
-		configured("engine: without an adapter", "CYBERAGENT_ENGINE=containerd", refusal{"unsupported", 3, "engine"}),
+		configured("engine: the other one, not there", "CYBERAGENT_ENGINE=containerd", refusal{"daemon_unreachable", 3, ""}),
 
 		{"run: another one", func(q *request) { q.run = other.run }, refusal{"checkpoint_stale", 4, ""}, refusal{"approval_foreign", 3, "preparation"}},
 		{"run: unknown", func(q *request) { q.run = "run" + unknownTail }, refusal{"not_found", 2, ""}, refusal{"approval_foreign", 3, "preparation"}},

@@ -17,6 +17,9 @@ func TestPausedOwner_WakesAfterItsLeaseWasTakenAndChangesNothing(t *testing.T) {
 	a := f.MustApprove(t, python("abuse.py", "wait").within(600))
 	args := f.execute(a)
 	o := f.MustStart(t, a)
+	// Not in the very transaction that was just seen: a process that is stopped
+	// while it holds SQLite's lock holds everybody until it is continued or killed.
+	time.Sleep(500 * time.Millisecond)
 	o.Signal(t, syscall.SIGSTOP)
 	defer o.Signal(t, syscall.SIGCONT)
 	// As long as the lease lives, it is the owner's.

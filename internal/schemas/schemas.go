@@ -73,7 +73,7 @@ func Infer(protocol string, answer any) ([]byte, error) {
 // Reason codes are added over time (contract section 4), so they are not closed.
 func words() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[isolation.Engine]():  closed(isolation.Docker, isolation.Containerd),
+		reflect.TypeFor[isolation.Engine]():  closed("", isolation.Docker, isolation.Containerd),
 		reflect.TypeFor[command.Toolchain](): closed(command.Toolchains()...),
 		reflect.TypeFor[run.Status]():        closed(run.Statuses()...),
 		reflect.TypeFor[lifecycle.State]():   closed(lifecycle.States()...),
