@@ -231,13 +231,8 @@ type ReviewInput struct {
 // longer be decided, and command_mismatch when another digest was confirmed.
 func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 	if in.Manifest != "" {
-		shown, err := s.Show(ctx, in.Preparation)
-		if err != nil {
+		if err := s.confirm(ctx, in.Preparation, in.Manifest); err != nil {
 			return View{}, err
-		}
-		if shown.ManifestSHA256 != in.Manifest {
-			return View{}, fault.New(fault.CommandMismatch, "%s is not what %s would run", in.Manifest, in.Preparation).At("confirm").
-				With("manifest_sha256", shown.ManifestSHA256).Hint("look again: cyberagent run sandbox show %s", in.Preparation)
 		}
 	}
 	decide := func(a approval.Approval, now time.Time) (approval.Approval, error) {
@@ -250,6 +245,18 @@ func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 	}{in.Preparation, string(in.Decision), in.Reviewer, in.Reason, int64(in.Life)}
 	return s.decide(ctx, in.Preparation, "approval.review", in.OperationKey, intent, decide,
 		func(rec ports.Records, a approval.Approval) error { return rec.AddDecision(a) })
+}
+
+// confirm refuses another digest than a preparation's, which never changes.
+func (s *Service) confirm(ctx context.Context, pid id.Preparation, digest string) error {
+	return s.Ledger.Read(ctx, func(rec ports.Records) error {
+		p, err := rec.Preparation(pid)
+		if err != nil || p.ManifestSHA256 == digest {
+			return err
+		}
+		return fault.New(fault.CommandMismatch, "%s is not what %s would run", digest, pid).At("confirm").
+			With("manifest_sha256", p.ManifestSHA256).Hint("look again: cyberagent run sandbox show %s", pid)
+	})
 }
 
 // Revoke takes back an approval that was not used.

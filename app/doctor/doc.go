@@ -65,7 +65,6 @@ type Service struct {
 	ImageDigest  func(isolation.Engine) string
 	AllowDesktop bool
 	Home         string
-	LedgerPath   string
 }
 
 // Examine makes the whole report. A check that fails does not end it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"cyberagent/app/engines"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/canon"
 	"cyberagent/domain/command"
@@ -26,12 +27,13 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 		Protocol: Protocol, Engine: s.Engine.Engine(), Contract: isolation.Contract, ExpectedSHA256: isolation.FactsSHA256(isolation.Expected()),
 		Blockers: []Blocker{}, Properties: []Property{}, CheckedAt: s.Clock.Now(),
 	}
-	e := admission.Evidence{
-		Gates:        admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
-		AllowDesktop: s.AllowDesktop,
-	}
-	if err := s.gather(ctx, &e); err != nil {
+	engine, image, err := engines.Gather(ctx, s.Engine, s.ImageDigest(s.Engine.Engine()))
+	if err != nil {
 		return r, err
+	}
+	e := admission.Evidence{
+		Gates:  admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		Engine: &engine, Image: &image, AllowDesktop: s.AllowDesktop,
 	}
 	r.EngineVersion, r.ImageID = e.Engine.Version, e.Image.ID
 	for _, v := range admission.Evaluate(e) {
@@ -43,28 +45,8 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 	if _, err := s.Sweep(ctx); err != nil {
 		return r, err
 	}
-	err := s.try(ctx, e, &r)
+	err = s.try(ctx, e, &r)
 	return r, err
-}
-
-func (s *Service) gather(ctx context.Context, e *admission.Evidence) error {
-	facts, err := s.Engine.Probe(ctx)
-	if err != nil {
-		return err
-	}
-	e.Engine = &facts
-	digest := s.ImageDigest(s.Engine.Engine())
-	e.Image = &admission.ImageFacts{Configured: digest}
-	if facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
-		return nil
-	}
-	image, err := s.Engine.InspectImage(ctx, digest)
-	if err != nil {
-		return err
-	}
-	image.Configured = digest
-	e.Image = &image
-	return nil
 }
 
 // try makes the workspace, the container and the answer, and removes the first

@@ -11,6 +11,20 @@ import (
 	"cyberagent/ports"
 )
 
+// Gather asks an engine what it is and for its configured image. An unreachable
+// engine and an absent image are answers; an error is something that could not be
+// found out. The image is asked for only where the engine can say.
+func Gather(ctx context.Context, e ports.Engine, digest string) (admission.EngineFacts, admission.ImageFacts, error) {
+	image := admission.ImageFacts{Configured: digest}
+	facts, err := e.Probe(ctx)
+	if err != nil || facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
+		return facts, image, err
+	}
+	image, err = e.InspectImage(ctx, digest)
+	image.Configured = digest
+	return facts, image, err
+}
+
 // Judge asks engines what they are and judges the answers by the very checks of
 // readiness.
 type Judge struct {
@@ -23,7 +37,7 @@ type Judge struct {
 // it; none means that it is ready.
 type Judgement struct {
 	Facts   admission.EngineFacts
-	Image   *admission.ImageFacts // nil when the engine cannot be asked
+	Image   admission.ImageFacts
 	Refused []admission.Verdict
 }
 
@@ -41,30 +55,16 @@ func (j Judgement) Why() string {
 // Judge asks an engine. An unreachable one and an absent image are answers; an
 // error is something that could not be found out.
 func (g Judge) Judge(ctx context.Context, e ports.Engine) (Judgement, error) {
-	j := Judgement{}
+	var j Judgement
 	var err error
-	if j.Facts, err = e.Probe(ctx); err != nil {
+	if j.Facts, j.Image, err = Gather(ctx, e, g.ImageDigest(e.Engine())); err != nil {
 		return j, err
 	}
 	// The gates are this process's, not the engine's.
-	ev := admission.Evidence{
+	j.Refused = admission.Evaluate(admission.Evidence{
 		Gates:  admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
-		Engine: &j.Facts, AllowDesktop: g.AllowDesktop,
-	}
-	digest := g.ImageDigest(e.Engine())
-	switch {
-	case j.Facts.Reachability != admission.Reachable || !j.Facts.APISupported:
-	case !admission.ValidDigest(digest):
-		ev.Image = &admission.ImageFacts{Configured: digest}
-	default:
-		image, err := e.InspectImage(ctx, digest)
-		if err != nil {
-			return j, err
-		}
-		image.Configured = digest
-		ev.Image, j.Image = &image, &image
-	}
-	j.Refused = admission.Evaluate(ev)
+		Engine: &j.Facts, Image: &j.Image, AllowDesktop: g.AllowDesktop,
+	})
 	return j, nil
 }
 

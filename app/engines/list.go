@@ -58,7 +58,7 @@ func (s Service) List(ctx context.Context) List {
 		l := Listed{
 			Engine: e.Engine(), Endpoint: s.Endpoint(e.Engine()), Reachability: j.Facts.Reachability,
 			Version: j.Facts.Version, APIVersion: j.Facts.APIVersion, Runtime: j.Facts.Runtime,
-			ImageDigest: s.Auto.ImageDigest(e.Engine()), ImagePresent: j.Image != nil && j.Image.Present,
+			ImageDigest: s.Auto.ImageDigest(e.Engine()), ImagePresent: j.Image.Present,
 			Ready: j.Ready(), ReasonCode: admission.None,
 		}
 		if !j.Ready() {

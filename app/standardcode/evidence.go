@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cyberagent/app/engines"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/canon"
 	"cyberagent/domain/drydock"
@@ -50,23 +51,11 @@ func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates,
 }
 
 func (s *Service) gatherEngine(ctx context.Context, e *admission.Evidence) error {
-	facts, err := s.Engine.Probe(ctx)
-	if err != nil {
-		return err
+	engine, image, err := engines.Gather(ctx, s.Engine, s.Settings.ImageDigest(s.Engine.Engine()))
+	if err == nil {
+		e.Engine, e.Image = &engine, &image
 	}
-	e.Engine = &facts
-	digest := s.Settings.ImageDigest(s.Engine.Engine())
-	e.Image = &admission.ImageFacts{Configured: digest}
-	if facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
-		return nil
-	}
-	image, err := s.Engine.InspectImage(ctx, digest)
-	if err != nil {
-		return err
-	}
-	image.Configured = digest
-	e.Image = &image
-	return nil
+	return err
 }
 
 // gatherDrydock compares the files with the Checkpoint, unless the record alone

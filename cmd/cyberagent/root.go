@@ -232,6 +232,9 @@ func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
 		return err
 	}
 	defer stop()
+	// Creations that were cut off. What cannot be finished says so in the ledger and
+	// does not keep the verb from its work.
+	_, _ = app.Drydocks.Reconcile(ctx, false)
 	app.Drydocks.Fail = s.failAt
 	return use(app)
 }

@@ -56,11 +56,6 @@ func Options(cfg config.Config, notice Notice) fx.Option {
 func Open(ctx context.Context, cfg config.Config, notice Notice) (App, func(), error) {
 	var app App
 	stop, err := open(ctx, Options(cfg, notice), fx.Populate(&app))
-	if err == nil {
-		// Creations that were cut off. What cannot be finished says so in the
-		// ledger and does not keep the verb from its work.
-		_, _ = app.Drydocks.Reconcile(ctx, false)
-	}
 	return app, stop, err
 }
 
