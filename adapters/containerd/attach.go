@@ -10,6 +10,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -77,7 +78,7 @@ func (s *stream) Read(b []byte) (int, error) {
 func (e *Engine) delivered(c ports.ContainerID, a *attachment) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limits.EngineCall)
 	defer cancel()
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		t, err := e.taskOf(ctx, string(c))
 		switch {
 		case a.closed():
@@ -86,10 +87,10 @@ func (e *Engine) delivered(c ports.ContainerID, a *attachment) error {
 			return fault.New(fault.EngineFailure, "the output of container %s ended with its shim", c)
 		case err == nil && t.GetStatus() == task.Status_STOPPED:
 			return nil
-		case err == nil && t.GetStatus() != task.Status_UNKNOWN && pause.total > time.Second:
+		case err == nil && t.GetStatus() != task.Status_UNKNOWN && pause.Total > time.Second:
 			return nil // it closed its streams and goes on
 		}
-		if !pause.sleep(ctx) {
+		if !pause.Sleep(ctx) {
 			if err == nil {
 				err = fault.New(fault.EngineFailure, "the shim of container %s does not answer", c)
 			}

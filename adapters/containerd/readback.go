@@ -262,7 +262,7 @@ func fromMounts(list []specs.Mount, dir rundir, p *isolation.Properties, x *extr
 		switch {
 		case slices.ContainsFunc(fixed, func(f specs.Mount) bool { return reflect.DeepEqual(f, m) }):
 		case m.Type == "tmpfs":
-			t, err := parseTmpfs(m.Destination, m.Options)
+			t, err := isolation.ParseTmpfs(m.Destination, m.Options)
 			x.unless(err == nil && m.Source == "tmpfs" && len(m.UIDMappings)+len(m.GIDMappings) == 0, "mounts."+m.Destination, m)
 			p.Tmpfs = append(p.Tmpfs, t)
 		case m.Type == "bind" || slices.Contains(m.Options, "bind") || slices.Contains(m.Options, "rbind"):

@@ -14,6 +14,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -33,7 +34,7 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	dir := e.rundir(owner.Admission, owner.Installation)
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		err := e.owned(ctx, name, owner)
 		if fault.CodeOf(err) == fault.RecoveryRequired {
 			return err
@@ -47,7 +48,7 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 				}
 			}
 		}
-		if !pause.sleep(ctx) {
+		if !pause.Sleep(ctx) {
 			if err == nil {
 				err = fault.Wrap(fault.EngineTimeout, ctx.Err(), "container %s is still there", c)
 			}
@@ -157,7 +158,7 @@ func (e *Engine) remove(ctx context.Context, name string, dir rundir) error {
 // removeTask kills, waits for the end, lets go of what nobody read, and deletes.
 func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error {
 	c := ports.ContainerID(name)
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		t, err := e.taskOf(ctx, name)
 		if err != nil {
 			return err
@@ -173,7 +174,7 @@ func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error 
 		if err := e.signal(ctx, c, 9); err == nil || errdefs.IsFailedPrecondition(err) {
 			_ = e.resume(ctx, c)
 		}
-		if !pause.sleep(ctx) {
+		if !pause.Sleep(ctx) {
 			return fault.Wrap(fault.EngineTimeout, ctx.Err(), "container %s does not end", name)
 		}
 	}
@@ -191,7 +192,7 @@ func (e *Engine) removeTask(ctx context.Context, name string, dir rundir) error 
 
 // removeOrphans ends processes that lost their shim, and takes their cgroup away.
 func (e *Engine) removeOrphans(ctx context.Context, name string) error {
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		pids, err := groupPIDs(name)
 		if err == nil && len(pids) == 0 {
 			err = dropGroup(name)
@@ -201,7 +202,7 @@ func (e *Engine) removeOrphans(ctx context.Context, name string) error {
 		} else if err == nil {
 			err = killGroup(name)
 		}
-		if !pause.sleep(ctx) {
+		if !pause.Sleep(ctx) {
 			if err == nil {
 				err = ctx.Err()
 			}

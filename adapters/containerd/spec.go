@@ -130,7 +130,7 @@ func mounts(p isolation.Properties, dir rundir) []specs.Mount {
 		all = append(all, bind(m))
 	}
 	for _, t := range p.Tmpfs {
-		all = append(all, specs.Mount{Destination: t.Target, Type: "tmpfs", Source: "tmpfs", Options: tmpfsOptions(t)})
+		all = append(all, specs.Mount{Destination: t.Target, Type: "tmpfs", Source: "tmpfs", Options: t.Options()})
 	}
 	return all
 }

@@ -15,6 +15,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -38,7 +39,7 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 	if !e.attached.firstStdin(c) {
 		return nil, fault.New(fault.RecoveryRequired, "stdin of container %s was attached before", c)
 	}
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		f, err := writeFIFO(v.run.Dir.file(stdinFIFO))
 		if err == nil {
 			p := &stdinPipe{e: e, c: c, f: f}
@@ -50,7 +51,7 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 			return p, nil
 		}
 		// The shim opens its end beside the start.
-		if !noReader(err) || !pause.sleep(ctx) || pause.total > limits.EngineProbeCall {
+		if !noReader(err) || !pause.Sleep(ctx) || pause.Total > limits.EngineProbeCall {
 			return nil, fault.Wrap(fault.EngineFailure, err, "cannot attach to the stdin of container %s", c)
 		}
 	}
@@ -104,12 +105,12 @@ func (p *stdinPipe) Close() error {
 func (e *Engine) closeStdin(c ports.ContainerID) {
 	ctx, cancel := context.WithTimeout(context.Background(), limits.MaxTimeout)
 	defer cancel()
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		err := do(ctx, e, "close the stdin of container "+string(c), func(ctx context.Context) error {
 			_, err := e.client.TaskService().CloseIO(ctx, &tasks.CloseIORequest{ContainerID: string(c), Stdin: true})
 			return err
 		})
-		if err == nil || fault.CodeOf(err) == fault.NotFound || errdefs.IsFailedPrecondition(err) || !pause.sleep(ctx) {
+		if err == nil || fault.CodeOf(err) == fault.NotFound || errdefs.IsFailedPrecondition(err) || !pause.Sleep(ctx) {
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/containerd/containerd/api/services/tasks/v1"
 
 	"cyberagent/domain/fault"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -28,7 +29,7 @@ const (
 // Interrupted is set when the task is lost, and when KILL ended the process and
 // neither this Engine nor the kernel's OOM killer sent it.
 func (e *Engine) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, error) {
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		v, err := e.glance(ctx, string(c))
 		switch {
 		case fault.CodeOf(err) == fault.NotFound:
@@ -40,10 +41,10 @@ func (e *Engine) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, err
 		case err == nil:
 			begin := time.Now()
 			if e.await(ctx, c, v); time.Since(begin) > slowPoll/2 {
-				pause = newBackoff()
+				pause = backoff.New()
 			}
 		}
-		pause.sleep(ctx)
+		pause.Sleep(ctx)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -88,9 +89,9 @@ func (e *Engine) adopt(ctx context.Context, spec isolation.Spec, cause error) (p
 // settled inspects by name, again and again when wait is set: the engine
 // reserves a name before the container can be inspected.
 func (e *Engine) settled(ctx context.Context, name string, wait bool) (container.InspectResponse, []byte, error) {
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		in, raw, err := e.inspect(ctx, name)
-		if err == nil || !wait || fault.CodeOf(err) != fault.NotFound || pause.total > 2*time.Second || !pause.sleep(ctx) {
+		if err == nil || !wait || fault.CodeOf(err) != fault.NotFound || pause.Total > 2*time.Second || !pause.Sleep(ctx) {
 			return in, raw, err
 		}
 	}

@@ -43,7 +43,7 @@ func properties(in container.InspectResponse, raw []byte) isolation.Properties {
 	security(host.SecurityOpt, &p, &x)
 	p.Mounts = mounts(in, &x)
 	for target, options := range host.Tmpfs {
-		t, err := parseTmpfs(target, options)
+		t, err := isolation.ParseTmpfs(target, strings.Split(options, ","))
 		if err != nil {
 			x.add("tmpfs."+target, options)
 		}

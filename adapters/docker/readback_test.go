@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -208,24 +207,5 @@ func TestProperties_UnknownFields(t *testing.T) {
 	extra := properties(in, raw).Extra
 	if len(extra) != 1 || extra[0] != `HostConfig.Wormholes=["alpha"]` {
 		t.Errorf("%q", extra)
-	}
-}
-
-func TestTmpfs(t *testing.T) {
-	for _, want := range isolation.Tmpfses() {
-		got, err := parseTmpfs(want.Target, tmpfsOptions(want))
-		if err != nil || got != want {
-			t.Errorf("%+v %v", got, err)
-		}
-	}
-	good := tmpfsOptions(isolation.Tmpfses()[0])
-	for _, o := range []string{
-		"", good + ",", good + ",suid", good + ",exec", good + ",size=1", strings.Replace(good, "nosuid,", "", 1), strings.Replace(good, "rw", "ro", 1),
-		strings.Replace(good, "size=134217728", "size=128m", 1), strings.Replace(good, "mode=0700", "mode=0900", 1), strings.Replace(good, "nr_inodes=16384,", "", 1),
-		strings.Replace(good, "exec", "exec=1", 1),
-	} {
-		if _, err := parseTmpfs("/x", o); err == nil {
-			t.Errorf("%q is accepted", o)
-		}
 	}
 }

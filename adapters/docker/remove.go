@@ -11,6 +11,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	removed := false
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		in, _, err := e.inspect(ctx, string(c))
 		switch {
 		case fault.CodeOf(err) == fault.NotFound:
@@ -41,7 +42,7 @@ func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ow
 				continue
 			}
 		}
-		if !pause.sleep(ctx) {
+		if !pause.Sleep(ctx) {
 			if err == nil {
 				err = fault.Wrap(fault.EngineTimeout, ctx.Err(), "container %s is still there", c)
 			}

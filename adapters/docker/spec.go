@@ -77,7 +77,9 @@ func request(s isolation.Spec, imageEnv []string) (*container.Config, *container
 		host.Mounts = append(host.Mounts, bind(m))
 	}
 	for _, t := range p.Tmpfs {
-		host.Tmpfs[t.Target] = tmpfsOptions(t)
+		// Not a mount of type tmpfs: nr_inodes is ignored there below API 1.46
+		// (pitfall A7).
+		host.Tmpfs[t.Target] = strings.Join(t.Options(), ",")
 	}
 	for _, r := range p.Rlimits {
 		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: r.Name, Soft: r.Value, Hard: r.Value})

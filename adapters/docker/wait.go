@@ -8,6 +8,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -30,7 +31,7 @@ const (
 // away: then the engine reports a code that nobody saw (0 after a reboot).
 func (e *Engine) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, error) {
 	away := false
-	for pause := newBackoff(); ; {
+	for pause := backoff.New(); ; {
 		in, _, err := e.glance(ctx, c)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound:
@@ -43,11 +44,11 @@ func (e *Engine) Wait(ctx context.Context, c ports.ContainerID) (ports.Exit, err
 			away = false
 			begin := time.Now()
 			if err = e.await(ctx, c, in); time.Since(begin) > slowPoll {
-				pause = newBackoff()
+				pause = backoff.New()
 			}
 		}
 		away = away || fault.CodeOf(err) == fault.DaemonUnreachable
-		pause.sleep(ctx)
+		pause.Sleep(ctx)
 	}
 }
 

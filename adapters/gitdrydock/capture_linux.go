@@ -80,14 +80,20 @@ func (v visit) captureOnce(ctx context.Context, w captureWork, prev func() (*man
 		git.abandon()
 		return drydock.Capture{}, err
 	}
-	cache := v.k.stageCache(work.next)
-	commit, tree, err := git.commit(work)
-	cache.finish(commit)
+	commit, tree, err := v.commit(git, work)
 	if err != nil {
 		return drydock.Capture{}, err
 	}
 	v.compact(ctx)
 	return work.record.capture(commit, tree, work.next.excluded), v.at("committed")
+}
+
+// commit records what was found, and the cache of it.
+func (v visit) commit(git *importer, work commitWork) (commit, tree oid, err error) {
+	cache := v.k.stageCache(work.next)
+	commit, tree, err = git.commit(work)
+	cache.finish(commit)
+	return commit, tree, err
 }
 
 // walk finds what there is to commit.

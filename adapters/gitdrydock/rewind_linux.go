@@ -188,9 +188,7 @@ func (v visit) reach(ctx context.Context, a access, w captureWork, r *restoratio
 		git.abandon()
 		return drydock.Capture{}, err
 	}
-	cache := v.k.stageCache(work.next)
-	commit, tree, err := git.commit(work)
-	cache.finish(commit)
+	commit, tree, err := v.commit(git, work)
 	if err != nil {
 		return drydock.Capture{}, err
 	}

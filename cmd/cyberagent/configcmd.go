@@ -31,11 +31,7 @@ func configGroup(s *session) *cli.Command {
 		&cli.Command{
 			Name: "show", Usage: "every key, its value and where it came from", HideHelpCommand: true,
 			Action: func(_ context.Context, c *cli.Command) error {
-				s.begin(false)
-				if err := none(c); err != nil {
-					return err
-				}
-				cfg, err := s.load()
+				cfg, err := s.configured(c)
 				if err != nil {
 					return err
 				}
@@ -56,11 +52,7 @@ func configGroup(s *session) *cli.Command {
 		&cli.Command{
 			Name: "path", Usage: "where the configuration file is read from", HideHelpCommand: true,
 			Action: func(_ context.Context, c *cli.Command) error {
-				s.begin(false)
-				if err := none(c); err != nil {
-					return err
-				}
-				cfg, err := s.load()
+				cfg, err := s.configured(c)
 				if err != nil {
 					return err
 				}

@@ -16,11 +16,7 @@ func doctorCommand(s *session) *cli.Command {
 		Name: "doctor", Usage: "whether this machine can keep the promises, and what to do where it cannot", HideHelpCommand: true,
 		Description: "Looks at the host, the storage, the ledger, the configured engine and the image.\nIt changes nothing and starts nothing. Exits 3 when something fails.",
 		Action: func(ctx context.Context, c *cli.Command) error {
-			s.begin(false)
-			if err := none(c); err != nil {
-				return err
-			}
-			cfg, err := s.load()
+			cfg, err := s.configured(c)
 			if err != nil {
 				return err
 			}

@@ -20,11 +20,7 @@ func engineList(s *session) *cli.Command {
 		Name: "list", Usage: "every engine, whether it is ready, and which one this configuration uses", HideHelpCommand: true,
 		Description: exitStatus,
 		Action: func(ctx context.Context, c *cli.Command) error {
-			s.begin(false)
-			if err := none(c); err != nil {
-				return err
-			}
-			cfg, err := s.load()
+			cfg, err := s.configured(c)
 			if err != nil {
 				return err
 			}

@@ -219,6 +219,16 @@ func (s *session) load() (config.Config, error) {
 	return cfg, err
 }
 
+// configured is the frame of a verb without arguments that needs the configuration
+// and answers text by default.
+func (s *session) configured(c *cli.Command) (config.Config, error) {
+	s.begin(false)
+	if err := none(c); err != nil {
+		return config.Config{}, err
+	}
+	return s.load()
+}
+
 // open builds the product for one verb; the verb runs inside use.
 func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
 	cfg, err := s.load()

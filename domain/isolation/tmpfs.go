@@ -1,31 +1,30 @@
-package docker
+package isolation
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"cyberagent/domain/isolation"
 )
 
-// tmpfsOptions writes a tmpfs for HostConfig.Tmpfs. The options of a mount of
-// type tmpfs would not do: nr_inodes is ignored there below API 1.46.
-func tmpfsOptions(t isolation.Tmpfs) string {
+// Options are the tmpfs as mount options, bytes and inodes as plain numbers.
+func (t Tmpfs) Options() []string {
 	exec := "noexec"
 	if t.Exec {
 		exec = "exec"
 	}
-	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,nr_inodes=%d,mode=%04o,uid=%d,gid=%d",
-		exec, t.Bytes, t.Inodes, t.Mode, t.UID, t.GID)
+	return []string{
+		"rw", "nosuid", "nodev", exec, fmt.Sprintf("size=%d", t.Bytes), fmt.Sprintf("nr_inodes=%d", t.Inodes),
+		fmt.Sprintf("mode=%04o", t.Mode), fmt.Sprintf("uid=%d", t.UID), fmt.Sprintf("gid=%d", t.GID),
+	}
 }
 
-// parseTmpfs reads such options back. It fails on anything that tmpfsOptions
-// does not write, on a repetition and on an omission: the kernel's defaults for
+// ParseTmpfs reads such options back. It fails on anything that Options does not
+// write, on a repetition and on an omission: the kernel's defaults for
 // what is missing are not the contract's.
-func parseTmpfs(target, options string) (isolation.Tmpfs, error) {
-	t := isolation.Tmpfs{Target: target}
+func ParseTmpfs(target string, options []string) (Tmpfs, error) {
+	t := Tmpfs{Target: target}
 	seen := map[string]bool{}
-	for o := range strings.SplitSeq(options, ",") {
+	for _, o := range options {
 		key, value, _ := strings.Cut(o, "=")
 		if key == "noexec" {
 			key = "exec"
