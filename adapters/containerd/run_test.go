@@ -421,6 +421,12 @@ func TestFind_LeftoversOfEveryStep(t *testing.T) {
 			},
 			"a snapshot": func(j *job) {
 				j.create()
+				// Without it the engine's own clean-up may be faster than the test.
+				const root = "containerd.io/gc.root"
+				_, err := l.snapshots().Update(t.Context(), snapshots.Info{
+					Name: string(j.id), Labels: map[string]string{root: "held by the test"},
+				}, "labels."+root)
+				must(t, err)
 				must(t, l.client.ContainerService().Delete(t.Context(), string(j.id)))
 				must(t, l.client.LeasesService().Delete(t.Context(), leases.Lease{ID: string(j.id)}))
 				must(t, l.rundir(j.owner.Admission, l.inst).remove())
