@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,9 +112,13 @@ func env([]string) {
 	}
 }
 
+// forkbomb forks as C does. A Go runtime that is refused a thread gives up, so
+// it is kept from wanting one: one P, no collector, no call that hands off.
 func forkbomb([]string) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1)
 	for {
-		exec.Command(os.Args[0], "forkbomb").Start()
+		syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	}
 }
 
