@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"slices"
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/runnerproto"
@@ -128,7 +127,7 @@ func signalsIdle(c *C) {
 		}
 	}
 	for _, id := range []ports.ContainerID{"", "no-such-container"} {
-		for _, send := range slices.Concat(signals(c.engine)) {
+		for _, send := range signals(c.engine) {
 			c.code(send(c.ctx, id), fault.NotFound)
 		}
 		_, err := c.engine.Wait(c.ctx, id)

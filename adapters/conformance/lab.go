@@ -44,8 +44,8 @@ type findings struct {
 	probe  finding.Findings
 }
 
-func open(ctx context.Context, f Factory, make func() (Engine, error)) (*lab, error) {
-	e, err := make()
+func open(ctx context.Context, f Factory, engine func() (Engine, error)) (*lab, error) {
+	e, err := engine()
 	if err != nil {
 		return nil, err
 	}

@@ -61,16 +61,9 @@ func (p *private) close() error {
 func (c *C) away(take func(Private) func() error) {
 	l, engine, err := c.private.open(c.ctx)
 	c.must(err)
-	own := &C{lab: l, ctx: c.ctx}
-	defer func() {
-		for i := len(own.cleanups) - 1; i >= 0; i-- {
-			own.cleanups[i]()
-		}
-		for _, f := range own.failures {
-			c.Errorf("%s", f)
-		}
-	}()
-	own.through(take(engine), engine.Start)
+	for _, f := range l.try(c.ctx, func(own *C) { own.through(take(engine), engine.Start) }) {
+		c.Errorf("%s", f)
+	}
 }
 
 func engineKilled(c *C)  { c.away(func(p Private) func() error { return p.Kill }) }

@@ -104,9 +104,8 @@ func stdinOnce(c *C) {
 	c.must(j.Start(c.ctx, j.id))
 	in, err := j.AttachStdin(c.ctx, j.id)
 	c.must(err)
-	if _, err := j.AttachStdin(c.ctx, j.id); err == nil {
-		c.Errorf("attached twice")
-	}
+	_, err = j.AttachStdin(c.ctx, j.id)
+	c.code(err, fault.RecoveryRequired)
 	c.must(in.Close())
 	r.end()
 	closed := c.job("sleep", "60000").begin().ready()

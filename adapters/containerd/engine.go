@@ -2,7 +2,7 @@
 //
 // It speaks to one local socket, in a namespace of the product's own; no
 // variable of the engine's tools is read. The pure half (spec.go, seccomp.go,
-// tmpfs.go, record.go, readback.go, residue.go) turns the domain's words into an
+// record.go, readback.go, residue.go) turns the domain's words into an
 // OCI runtime specification and back; the other files hold one verb each.
 //
 // What belongs to one admission has one name: the container, its snapshot, its

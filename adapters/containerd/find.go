@@ -13,6 +13,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
 	"cyberagent/ports"
 )
 
@@ -23,8 +24,7 @@ func (e *Engine) Find(ctx context.Context, a id.Admission) ([]ports.Container, e
 	if err != nil {
 		return nil, err
 	}
-	left, err := e.leftovers(ctx, "", a)
-	return without(found, left), err
+	return e.withLeftovers(ctx, found, "", a)
 }
 
 // FindOwned implements ports.Containers.
@@ -33,21 +33,10 @@ func (e *Engine) FindOwned(ctx context.Context, inst id.Installation) ([]ports.C
 	if err != nil {
 		return nil, err
 	}
-	left, err := e.leftovers(ctx, inst, "")
-	return without(found, left), err
+	return e.withLeftovers(ctx, found, inst, "")
 }
 
 func labelFilter(label, value string) string { return fmt.Sprintf("labels.%q==%q", label, value) }
-
-// without adds what is left of containers that are not in the list.
-func without(found, left []ports.Container) []ports.Container {
-	for _, l := range left {
-		if !slices.ContainsFunc(found, func(c ports.Container) bool { return c.ID == l.ID }) {
-			found = append(found, l)
-		}
-	}
-	return found
-}
 
 // listed returns every container that one of the filters admits. One on which
 // the engine hangs must not hide the others.
@@ -60,13 +49,15 @@ func (e *Engine) listed(ctx context.Context, filters ...string) ([]ports.Contain
 	}
 	var found []ports.Container
 	for _, r := range list {
-		v, err := e.complete(ctx, r)
+		one, cancel := context.WithTimeout(ctx, limits.EngineProbeCall)
+		v, err := e.complete(one, r)
+		cancel()
 		switch {
 		case err == nil:
 			found = append(found, v.report())
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, fault.CodeOf(err) == fault.DaemonUnreachable:
 			return nil, err
-		default:
+		default: // its shim hangs or is broken
 			found = append(found, ports.Container{
 				ID: ports.ContainerID(r.ID), Name: r.ID, Labels: ours(r.Labels), State: ports.StateOther, Error: err.Error(),
 			})
@@ -75,9 +66,10 @@ func (e *Engine) listed(ctx context.Context, filters ...string) ([]ports.Contain
 	return found, nil
 }
 
-// leftovers are directories, snapshots and leases of admissions that have no
-// container: of one installation, or of one admission (the other is empty).
-func (e *Engine) leftovers(ctx context.Context, inst id.Installation, a id.Admission) ([]ports.Container, error) {
+// withLeftovers adds to what was found the directories, snapshots and leases of
+// admissions that have no container: of one installation, or of one admission
+// (the other is empty).
+func (e *Engine) withLeftovers(ctx context.Context, found []ports.Container, inst id.Installation, a id.Admission) ([]ports.Container, error) {
 	labels := map[string]map[string]string{} // by the container's name
 	note := func(name string, l map[string]string) {
 		// Whoever looks decides by the labels, so a stranger's must show.
@@ -85,11 +77,11 @@ func (e *Engine) leftovers(ctx context.Context, inst id.Installation, a id.Admis
 			labels[name] = l
 		}
 	}
-	dirs, byLabel := e.rundirs(string(inst), ""), labelFilter(isolation.LabelInstallation, string(inst))
+	byLabel := labelFilter(isolation.LabelInstallation, string(inst))
 	if a != "" {
-		dirs, byLabel = e.rundirs("", string(a)), labelFilter(isolation.LabelAdmission, string(a))
+		byLabel = labelFilter(isolation.LabelAdmission, string(a))
 	}
-	for _, d := range dirs {
+	for _, d := range e.rundirs(string(inst), string(a)) {
 		adm, _ := d.owner()
 		note(isolation.ContainerName(adm), d.labels())
 	}
@@ -109,18 +101,21 @@ func (e *Engine) leftovers(ctx context.Context, inst id.Installation, a id.Admis
 	if err != nil {
 		return nil, err
 	}
-	var left []ports.Container
+	for _, c := range found {
+		delete(labels, c.Name) // it has its container, which is what counts
+	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		// One that was made since, or that carries another's labels, was not found.
 		_, err := e.record(ctx, name)
 		switch fault.CodeOf(err) {
 		case fault.NotFound:
-			left = append(left, e.leftover(name, labels[name]))
-		case "": // it has its container, which is what counts
+			found = append(found, e.leftover(name, labels[name]))
+		case "":
 		default:
 			return nil, err
 		}
 	}
-	return left, nil
+	return found, nil
 }
 
 // wanted are the labels that the name's admission would have under the

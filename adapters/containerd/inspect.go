@@ -37,7 +37,11 @@ func (e *Engine) Inspect(ctx context.Context, c ports.ContainerID) (ports.Contai
 		return v.report(), nil
 	}
 	if adm := admissionOf(string(c)); adm != "" && fault.CodeOf(err) == fault.NotFound {
-		if left, leftErr := e.leftovers(ctx, "", adm); leftErr == nil && len(left) > 0 {
+		left, leftErr := e.withLeftovers(ctx, nil, "", adm)
+		if leftErr != nil {
+			return ports.Container{}, leftErr
+		}
+		if len(left) > 0 {
 			return left[0], nil
 		}
 	}

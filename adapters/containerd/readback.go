@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cyberagent/domain/canon"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 )
 
@@ -31,14 +32,19 @@ type surroundings struct {
 // properties reports a container in the contract's words.
 func (e *Engine) properties(ctx context.Context, record containers.Container) (isolation.Properties, error) {
 	s := surroundings{cfg: e.cfg}
-	all, err := e.images(ctx)
-	if err != nil {
-		return isolation.Properties{}, err
-	}
-	for _, i := range all {
-		if i.Name == record.Image {
-			s.imageID, s.chainID = i.id, i.chainID()
+	img, err := call(ctx, e, "read image "+record.Image, func(ctx context.Context) (image, error) {
+		i, err := e.client.ImageService().Get(ctx, record.Image)
+		if err != nil {
+			return image{}, err
 		}
+		return e.read(ctx, i)
+	})
+	switch fault.CodeOf(err) {
+	case fault.NotFound: // its name is gone: the comparison says so
+	case "":
+		s.imageID, s.chainID = img.id, img.chainID()
+	default:
+		return isolation.Properties{}, err
 	}
 	snapshot, err := e.snapshotOf(ctx, record.SnapshotKey)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package docker is the Docker Engine behind ports.Engine and ports.ImageStore.
 //
 // It speaks to one local socket only. DOCKER_HOST, DOCKER_API_VERSION and the
-// client's other variables are not read. The pure half (spec.go, tmpfs.go,
-// readback.go, extra.go) turns the domain's words into the engine's and back;
+// client's other variables are not read. The pure half (spec.go, readback.go,
+// extra.go) turns the domain's words into the engine's and back;
 // the other files hold one verb each.
 //
 // Every API call has a deadline of its own inside the caller's, uses a

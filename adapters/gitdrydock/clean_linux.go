@@ -72,10 +72,8 @@ func (r *remnant) clean(ctx context.Context) ([]drydock.Doubt, error) {
 
 // deregister removes the registration and the refs, under the source's lock.
 func (r *remnant) deregister(ctx context.Context) ([]drydock.Doubt, error) {
-	for _, k := range r.keep {
-		if strings.HasPrefix(k.What, "the registration ") {
-			return []drydock.Doubt{{What: "the worktree's .git file and its Checkpoints", Why: "a registration is kept"}}, nil
-		}
+	if r.held {
+		return []drydock.Doubt{{What: "the worktree's .git file and its Checkpoints", Why: "a registration is kept"}}, nil
 	}
 	if r.registration == "" && !r.branch && !r.pin {
 		return nil, nil

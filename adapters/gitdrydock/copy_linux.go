@@ -2,6 +2,7 @@ package gitdrydock
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -31,7 +32,8 @@ func (v visit) copyObjects(ctx context.Context, other visit, tree oid) error {
 		args: []string{"index-pack", "--stdin", "--threads=1"}, stdin: r,
 	})
 	_ = r.CloseWithError(io.ErrClosedPipe)
-	if packErr := <-made; packErr != nil {
+	// The reader that gave up is the cause, not the writer that noticed it.
+	if packErr := <-made; packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) {
 		err = packErr
 	}
 	if err != nil {

@@ -61,10 +61,10 @@ func (d *Drydocks) Changes(ctx context.Context, p drydock.Place, from, to id.Che
 
 // rawDiff is one line of diff-tree --raw.
 type rawDiff struct {
-	was, now       uint32 // modes, 0 for nothing
-	wasOID, nowOID oid
-	kind           drydock.ChangeKind
-	path           string
+	now    uint32 // mode, 0 for nothing
+	nowOID oid
+	kind   drydock.ChangeKind
+	path   string
 }
 
 // readRaw lists raw differences as changes.
@@ -106,16 +106,12 @@ func parseRaw(head string, f format) (d rawDiff, err error) {
 		return d, fmt.Errorf("unexpected line of diff-tree %q", head)
 	}
 	d.kind = kinds[fields[4]]
-	for i, to := range []*uint32{&d.was, &d.now} {
-		mode, err := strconv.ParseUint(fields[i], 8, 32)
-		if err != nil {
-			return d, fmt.Errorf("unexpected mode of diff-tree in %q", head)
-		}
-		*to = uint32(mode)
+	mode, err := strconv.ParseUint(fields[1], 8, 32)
+	if err != nil {
+		return d, fmt.Errorf("unexpected mode of diff-tree in %q", head)
 	}
-	if d.wasOID, err = f.parse(fields[2]); err == nil {
-		d.nowOID, err = f.parse(fields[3])
-	}
+	d.now = uint32(mode)
+	d.nowOID, err = f.parse(fields[3])
 	return d, err
 }
 

@@ -2,16 +2,13 @@ package gitdrydock
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -149,52 +146,12 @@ func (w restorer) directories(context.Context) error {
 	return nil
 }
 
-// write makes the files and links from raw blobs. Each shard has a cat-file of
-// its own.
+// write makes the files and links from raw blobs.
 func (w restorer) write(ctx context.Context) error {
-	shards := min(runtime.NumCPU(), 4, 1+len(w.r.writes)/200)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	for i := range shards {
-		part := w.r.writes[len(w.r.writes)*i/shards : len(w.r.writes)*(i+1)/shards]
-		if len(part) == 0 {
-			continue
-		}
-		wg.Go(func() {
-			if err := w.shard(ctx, part); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-func (w restorer) shard(ctx context.Context, files []leaf) error {
-	var names bytes.Buffer
-	for _, x := range files {
-		names.WriteString(x.oid.String() + "\n")
-	}
-	_, err := w.v.l.run(ctx, gitCall{
-		gitDir: w.v.k.shadow, args: []string{"cat-file", "--batch", "--buffer"}, stdin: &names, timeout: longDeadline,
-		stdout: func(r io.Reader) error {
-			in := bufio.NewReaderSize(r, 256<<10)
-			d := walkDir{root: w.root, fd: -1}
-			defer d.close()
-			fill := treeWriter{in: in}
-			for i, x := range files {
-				if i%64 == 0 && ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := w.one(&fill, &d, x); err != nil {
-					return writeError(x.path, err)
-				}
-			}
-			return nil
-		},
+	return w.v.blobs(ctx, w.r.writes, func(in *bufio.Reader) (func(leaf) error, func()) {
+		d, fill := walkDir{root: w.root, fd: -1}, treeWriter{in: in}
+		return func(x leaf) error { return w.one(&fill, &d, x) }, d.close
 	})
-	return err
 }
 
 // one replaces one entry. What came to its place meanwhile is errChanged.

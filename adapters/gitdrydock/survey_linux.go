@@ -21,16 +21,15 @@ import (
 
 // remnant is what is left of one Drydock, with the proofs.
 type remnant struct {
-	v visit
-	// place is what was recorded; its root is empty for a creation that never
-	// ended, for which the intent speaks.
-	place        drydock.Place
+	v            visit
 	worktree     bool
 	registration string // empty when there is none that is ours
 	branch, pin  bool   // refs that stand where creation put them
 	// stop are doubts that forbid to touch anything; keep are about single things
 	// that stay.
 	stop, keep []drydock.Doubt
+	// held says that one of them is a registration: git then needs what it names.
+	held bool
 }
 
 // Survey implements ports.Remnants.
@@ -80,7 +79,7 @@ func (d *Drydocks) remnant(ctx context.Context, dd drydock.Drydock) (*remnant, e
 	if !id.Valid(id.KindDrydock, string(dd.ID)) {
 		return nil, fault.New(fault.InvalidArgument, "%q is not the id of a Drydock", dd.ID).At("drydock")
 	}
-	r := &remnant{v: visit{d: d, l: l, k: l.dock(dd.ID)}, place: dd.Place}
+	r := &remnant{v: visit{d: d, l: l, k: l.dock(dd.ID)}}
 	if r.v.format, err = parseFormat(dd.Source.ObjectFormat); err != nil {
 		return nil, fault.Wrap(fault.RecoveryRequired, err, "the recorded source cannot be used")
 	}
@@ -173,13 +172,17 @@ func (r *remnant) source(ctx context.Context) error {
 		}
 		why, err := readRegular(filepath.Join(dir, "locked"), controlMost)
 		_, atWork := os.Lstat(filepath.Join(dir, "index.lock"))
+		hold := func(why string) {
+			r.held = true
+			r.keep = append(r.keep, drydock.Doubt{What: "the registration " + show(filepath.Base(dir)), Why: why})
+		}
 		switch {
 		case err != nil || strings.TrimSpace(string(why)) != r.v.lockReason():
-			r.keep = append(r.keep, drydock.Doubt{What: "the registration " + show(filepath.Base(dir)), Why: "it has not the product's lock reason"})
+			hold("it has not the product's lock reason")
 		case atWork == nil:
-			r.keep = append(r.keep, drydock.Doubt{What: "the registration " + show(filepath.Base(dir)), Why: "git is at work in it: its index is locked"})
+			hold("git is at work in it: its index is locked")
 		case r.registration != "":
-			r.keep = append(r.keep, drydock.Doubt{What: "the registration " + show(filepath.Base(dir)), Why: "there is another one of the same worktree"})
+			hold("there is another one of the same worktree")
 		default:
 			r.registration = dir
 		}

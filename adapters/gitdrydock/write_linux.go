@@ -39,15 +39,27 @@ func (v visit) writeTree(ctx context.Context, a access, b *baseTree) error {
 			return writeError(x.path, err)
 		}
 	}
-	// Each shard has a cat-file of its own; neighbours share directories.
-	shards := min(runtime.NumCPU(), 4)
+	return v.blobs(ctx, b.files, func(in *bufio.Reader) (func(leaf) error, func()) {
+		w := treeWriter{in: in, root: root, dir: -1, access: a}
+		return w.write, w.close
+	})
+}
+
+// blobs hands the raw content of files, in order, to what begin returns: one that
+// takes the next file and one that ends it. Each shard has a cat-file and a begin
+// of its own; neighbours share directories.
+func (v visit) blobs(ctx context.Context, files []leaf, begin func(*bufio.Reader) (func(leaf) error, func())) error {
+	shards := min(runtime.NumCPU(), 4, 1+len(files)/200)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for i := range shards {
-		part := b.files[len(b.files)*i/shards : len(b.files)*(i+1)/shards]
+		part := files[len(files)*i/shards : len(files)*(i+1)/shards]
+		if len(part) == 0 {
+			continue
+		}
 		wg.Go(func() {
-			if err := v.writeFiles(ctx, root, a, part); err != nil {
+			if err := v.shard(ctx, part, begin); err != nil {
 				cancel(err)
 			}
 		})
@@ -56,11 +68,7 @@ func (v visit) writeTree(ctx context.Context, a access, b *baseTree) error {
 	return context.Cause(ctx)
 }
 
-// writeFiles writes one shard.
-func (v visit) writeFiles(ctx context.Context, root int, a access, files []leaf) error {
-	if len(files) == 0 {
-		return nil
-	}
+func (v visit) shard(ctx context.Context, files []leaf, begin func(*bufio.Reader) (func(leaf) error, func())) error {
 	var names bytes.Buffer
 	for _, x := range files {
 		names.WriteString(x.oid.String() + "\n")
@@ -68,13 +76,13 @@ func (v visit) writeFiles(ctx context.Context, root int, a access, files []leaf)
 	_, err := v.l.run(ctx, gitCall{
 		gitDir: v.k.shadow, args: []string{"cat-file", "--batch", "--buffer"}, stdin: &names, timeout: longDeadline,
 		stdout: func(r io.Reader) error {
-			w := treeWriter{in: bufio.NewReaderSize(r, 256<<10), root: root, dir: -1, access: a}
-			defer w.close()
+			write, end := begin(bufio.NewReaderSize(r, 256<<10))
+			defer end()
 			for _, x := range files {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := w.write(x); err != nil {
+				if err := write(x); err != nil {
 					return writeError(x.path, err)
 				}
 			}

@@ -37,7 +37,6 @@ func NewHost(as isolation.Engine, program Program) *Host {
 type container struct {
 	id     ports.ContainerID
 	spec   isolation.Spec
-	props  isolation.Properties
 	state  ports.ContainerState
 	report ports.Container
 	exit   ports.Exit
@@ -49,20 +48,19 @@ type container struct {
 	stdout     tap
 	stderr     tap
 
-	term    chan struct{} // closed by the first TERM
-	termed  bool
-	killed  chan struct{} // closed by KILL
-	started chan struct{}
-	done    chan struct{} // closed when the process ended
-	gone    chan struct{} // closed when the container was removed
+	term   chan struct{} // closed by the first TERM
+	termed bool
+	killed chan struct{} // closed by KILL
+	done   chan struct{} // closed when the process ended
+	gone   chan struct{} // closed when the container was removed
 }
 
 // add makes a container for a spec. Host.mu is held.
 func (h *Host) add(spec isolation.Spec) *container {
 	h.next++
 	c := &container{
-		id: ports.ContainerID("memory-" + strconv.Itoa(h.next)), spec: spec, props: spec.Properties(), state: ports.StateCreated,
-		term: make(chan struct{}), killed: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
+		id: ports.ContainerID("memory-" + strconv.Itoa(h.next)), spec: spec, state: ports.StateCreated,
+		term: make(chan struct{}), killed: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	c.stdinRead, c.stdinWrite = io.Pipe()
 	h.containers[c.id] = c
@@ -72,7 +70,7 @@ func (h *Host) add(spec isolation.Spec) *container {
 // view is the container in the port's words. Host.mu is held.
 func (c *container) view() ports.Container {
 	v := c.report
-	v.ID, v.Name, v.Labels, v.State = c.id, c.props.Name, c.spec.Labels(), c.state
+	v.ID, v.Name, v.Labels, v.State = c.id, c.spec.Properties().Name, c.spec.Labels(), c.state
 	v.ExitCode, v.OOMKilled = c.exit.Code, c.exit.OOMKilled
 	return v
 }

@@ -39,7 +39,6 @@ func (e *Engine) Start(ctx context.Context, c ports.ContainerID) error {
 			return fault.New(fault.RecoveryRequired, "container %s was started before", c).Hint("recover the admission")
 		}
 		k.state, k.report.StartedAt = ports.StateRunning, time.Now().UTC()
-		close(k.started)
 		go e.host.run(k)
 		return nil
 	})

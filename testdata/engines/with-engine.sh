@@ -15,15 +15,18 @@
 # or if the base images are missing, which are made with it; otherwise the command
 # sees the address of an engine that is stopped.
 set -euo pipefail
+shopt -s inherit_errexit
 
+PROG=with-engine.sh
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+# shellcheck source=testdata/engines/lib.sh
+. "$here/lib.sh"
 
 [ $# -gt 0 ] || { say "usage: with-engine.sh COMMAND [ARGUMENT...]"; exit 2; }
-[ -x "$root/bin/cyberagent" ] || { say "error: bin/cyberagent is missing" "  remedy: make build"; exit 1; }
+[ -x "$root/bin/cyberagent" ] || die "bin/cyberagent is missing" "make build"
 engines=${CYBERAGENT_WITH_ENGINES:-docker containerd containerd-debian}
-dev=${CYBERAGENT_DEV_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/cyberagent-dev}
+dev=$(dev_home)
 if [[ " $engines " == *" docker? "* ]]; then
 	wanted=
 	if "$here/docker.sh" status >/dev/null 2>&1 || [ -z "$(find "$dev/bases" -maxdepth 1 -name '*.tar' 2>/dev/null)" ]; then
