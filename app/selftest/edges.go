@@ -20,6 +20,8 @@ type Edge struct {
 	During time.Duration
 	// Lingers says that the command stays until somebody ends it.
 	Lingers bool
+	// Pipe says that the command's stdin is a pipe.
+	Pipe bool
 	// Unrecorded says that nothing was admitted: the repeated execute is the first.
 	Unrecorded bool
 	// Least and Most bound the starts of the command that its own evidence may show
@@ -55,7 +57,6 @@ type Exempt struct {
 
 // Exempts returns the events without an edge.
 func Exempts() []Exempt {
-	const closed = "the ordinary commands keep stdin closed; it is attached only for stdin_policy pipe"
 	const never = "recovery creates and starts nothing"
 	const owner = "only an owner that watched the command to its end writes it"
 	var all []Exempt
@@ -64,7 +65,6 @@ func Exempts() []Exempt {
 			all = append(all, Exempt{a, e.String(), reason})
 		}
 	}
-	add(standardcode.Executor, closed, lifecycle.StdinIntent, lifecycle.StdinDone)
 	add(standardcode.Recoverer, never, lifecycle.CreateIntent, lifecycle.CreateDone, lifecycle.StartIntent, lifecycle.StartDone)
 	add(standardcode.Recoverer, "recovery adopts nothing, so it attaches nothing", lifecycle.StdinIntent, lifecycle.StdinDone)
 	add(standardcode.Recoverer, owner, lifecycle.ExitDone)
@@ -137,6 +137,9 @@ var (
 	startSent = Edge{Most: 1, Ends: []string{endNeverStarted, endStopped, endUnwatched}}
 	started   = Edge{Most: 1, Ends: []string{endStopped, endUnwatched}}
 	running   = Edge{Least: 1, Most: 1, Lingers: true, Ends: []string{endStopped}}
+	// Stdin is attached beside a command that runs: it may not have come to its
+	// evidence.
+	attaching = Edge{Most: 1, Lingers: true, Pipe: true, Ends: []string{endStopped}}
 	unwatched = Edge{Least: 1, Most: 1, Ends: []string{endUnwatched}}
 	reported  = Edge{Least: 1, Most: 1, Ends: []string{endSucceeded}}
 )
@@ -160,6 +163,8 @@ func situation(e lifecycle.Event) (before, after Edge) {
 		return neverStarted, neverStarted
 	case lifecycle.StartDone:
 		return started, started
+	case lifecycle.StdinIntent, lifecycle.StdinDone:
+		return attaching, attaching
 	case lifecycle.ExitDone:
 		return unwatched, reported
 	case lifecycle.RemoveIntent, lifecycle.RemoveDone, lifecycle.FinalizeDone:
@@ -187,6 +192,8 @@ func executing() []Edge {
 		neverStarted.at(who, standardcode.MomentCreated),
 		startSent.during(200*time.Millisecond, who, standardcode.MomentStarting),
 		started.at(who, standardcode.MomentStarted),
+		attaching.at(who, standardcode.MomentAttaching),
+		attaching.at(who, standardcode.MomentAttached),
 		running.at(who, standardcode.MomentOutput),
 		unwatched.at(who, standardcode.MomentExited),
 		reported.during(100*time.Millisecond, who, standardcode.MomentRemoving),

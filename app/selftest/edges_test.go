@@ -15,12 +15,14 @@ var edges = []string{
 	"execute.before.create:done", "execute.after.create:done",
 	"execute.before.start:intent", "execute.after.start:intent",
 	"execute.before.start:done", "execute.after.start:done",
+	"execute.before.attach_stdin:intent", "execute.after.attach_stdin:intent",
+	"execute.before.attach_stdin:done", "execute.after.attach_stdin:done",
 	"execute.before.exit:done", "execute.after.exit:done",
 	"execute.before.remove:intent", "execute.after.remove:intent",
 	"execute.before.remove:done", "execute.after.remove:done",
 	"execute.before.finalize:done", "execute.within.finalize:done", "execute.after.finalize:done",
 	"execute.during.creating", "execute.created", "execute.during.starting", "execute.started",
-	"execute.output", "execute.exited", "execute.during.removing", "execute.absent",
+	"execute.attaching", "execute.attached", "execute.output", "execute.exited", "execute.during.removing", "execute.absent",
 	"execute.capturing", "execute.during.capturing", "execute.captured",
 	"recover.before.remove:intent", "recover.after.remove:intent",
 	"recover.before.remove:done", "recover.after.remove:done",
@@ -32,7 +34,7 @@ var edges = []string{
 
 // exempts are the events that nobody is killed around.
 var exempts = map[string][]string{
-	"execute": {"attach_stdin:intent", "attach_stdin:done"},
+	"execute": nil,
 	"recover": {
 		"create:intent", "create:done", "start:intent", "start:done", "attach_stdin:intent", "attach_stdin:done", "exit:done",
 	},

@@ -63,10 +63,10 @@ const (
 )
 
 // approve prepares a command that stays for some seconds and approves it.
-func (l *lane) approve(ctx context.Context, token, seconds string) (Order, error) {
+func (l *lane) approve(ctx context.Context, token, seconds string, pipe bool) (Order, error) {
 	o := Order{
 		Act: standardcode.Executor, Run: l.run, Generation: l.drydock.Generation, Checkpoint: l.drydock.CheckpointID,
-		Key: l.key("execute"), Token: token, Seconds: seconds,
+		Key: l.key("execute"), Token: token, Seconds: seconds, Pipe: pipe,
 	}
 	p, err := l.s.StandardCode.Prepare(ctx, o.Execute().Request, l.key("prepare"))
 	if err != nil {

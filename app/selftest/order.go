@@ -7,6 +7,7 @@ import (
 	"cyberagent/domain/admission"
 	"cyberagent/domain/command"
 	"cyberagent/domain/id"
+	"cyberagent/domain/isolation"
 )
 
 // Order is what a child process is told: what to do and where to die.
@@ -28,6 +29,7 @@ type Order struct {
 	Key        string         `json:"key"`
 	Token      string         `json:"token"`
 	Seconds    string         `json:"seconds"` // how long the command stays
+	Pipe       bool           `json:"pipe"`    // its stdin is a pipe, which ends at once
 }
 
 // Delay is how long after the point the process dies.
@@ -41,9 +43,13 @@ const script = "import sys,time; f=open(sys.argv[1],'a'); f.write(sys.argv[2]+ch
 
 // Execute is the order as execute's input.
 func (o Order) Execute() standardcode.ExecuteInput {
+	stdin := isolation.StdinClosed
+	if o.Pipe {
+		stdin = isolation.StdinPipe
+	}
 	return standardcode.ExecuteInput{
 		Request: standardcode.Request{
-			Run: o.Run, Generation: o.Generation, Checkpoint: o.Checkpoint,
+			Stdin: stdin, Run: o.Run, Generation: o.Generation, Checkpoint: o.Checkpoint,
 			Gates: admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
 			Command: command.Input{
 				Toolchain: string(command.Python), Args: []string{"-c", script, Evidence, o.Token, o.Seconds},

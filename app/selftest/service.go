@@ -158,7 +158,7 @@ func (s *Service) nextLane() int {
 // control proves that the command runs undisturbed, and notes which kinds of
 // files a quiet installation has.
 func (s *Service) control(ctx context.Context, l *lane, seed uint64) error {
-	o, err := l.approve(ctx, fmt.Sprintf("control-%016x", (&random{seed}).next()), atOnce)
+	o, err := l.approve(ctx, fmt.Sprintf("control-%016x", (&random{seed}).next()), atOnce, false)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (t *trial) run(ctx context.Context, r *random) (err error) {
 	if n := len(t.edge.Bases); n > 0 {
 		t.right = t.edge.Bases[t.nth%n].Right
 	}
-	if t.order, err = t.l.approve(ctx, t.token(r), t.stay(r)); err != nil {
+	if t.order, err = t.l.approve(ctx, t.token(r), t.stay(r), t.right.Pipe); err != nil {
 		return fmt.Errorf("preparing: %w", err)
 	}
 	if err := t.crash(ctx, r); err != nil {
