@@ -110,7 +110,7 @@ func (r *records) ListJobs(rid id.Run, most int) ([]job.Job, error) {
 // OpenJobs returns those that have not ended, the oldest first.
 func (r *records) OpenJobs(rid id.Run) ([]job.Job, error) {
 	var rows []wholeJobRow
-	q := r.newest(&rows).Where("t.state IN (?, ?, ?)", string(job.Prepared), string(job.Running), string(job.Stopping))
+	q := r.newest(&rows).Where("j.id IN (SELECT job_id FROM open_jobs)")
 	if rid != "" {
 		q = q.Where("j.run_id = ?", string(rid))
 	}
