@@ -453,3 +453,47 @@ func TestDrydock_AKillAtEveryMomentOfEveryVerb(t *testing.T) {
 		}
 	}
 }
+
+// The two moments of a repair on both sides of its container: the repeated call
+// finishes it, and until then nobody uses the Drydock.
+func TestDrydock_AKillBeforeAndAfterTheContainerOfARepair(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"repair.begun", "repair.repaired"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			y := mustYard(t)
+			root := y.create()
+			y.must(0, "run", "profile", y.run, "docker")
+			y.must(0, "run", "permission", y.run, "workspace_access")
+			repair := y.engine("drydock", "repair", y.run, "--operation-key", "the-key",
+				"--enable-permission-control", "--enable-workspace-sandbox", "--enable-docker-execution")
+			y.crash(moment, repair...)
+			if r := y.must(0, "drydock", "reconcile"); len(r["kept"].([]any)) != 1 {
+				t.Errorf("reconcile: %v", r)
+			}
+			if s := y.status(); s["status"] != "recovery_required" || s["pending"] != "repair" {
+				t.Errorf("after the death the Drydock is %v %v", s["status"], s["pending"])
+			}
+			for verb, code := range map[string]int{"checkpoint": 8, "deliver": 8, "undo": 8, "use": 8} {
+				y.must(code, "drydock", verb, y.run)
+			}
+			if v := y.must(0, repair...); v["status"] != "ready" {
+				t.Errorf("the repeated repair: %v", v)
+			}
+			if again := y.must(0, repair...); again["replayed"] != true {
+				t.Errorf("again: %v", again)
+			}
+			y.checkFiles(root, firstFiles)
+		})
+	}
+}
+
+// engine is a call with the real engine's place in front.
+func (y *yard) engine(args ...string) []string {
+	y.t.Helper()
+	socket, digest := os.Getenv("CYBERAGENT_DOCKER_SOCKET"), os.Getenv("CYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST")
+	if socket == "" || digest == "" {
+		y.t.Fatal("CYBERAGENT_DOCKER_SOCKET or CYBERAGENT_TEST_STANDARD_CODE_DOCKER_IMAGE_DIGEST is not set; remedy: make test")
+	}
+	return append([]string{"--docker-socket", socket, "--image-digest", digest}, args...)
+}

@@ -103,6 +103,7 @@ func (h *home) MustHaveNoContainer(t testing.TB) {
 	for _, c := range found {
 		t.Errorf("a container is left: %s", c)
 	}
+	h.MustHaveNoRundir(t)
 }
 
 // MustHaveOneContainer returns the only container of the home.

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // shut makes what a killed command may leave: files and directories of the
@@ -30,7 +32,11 @@ func (f *flow) shut(t testing.TB) {
 
 func TestRepair_GivesAccessBackInTheFixedContainer(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) *home{"AsRoot": func(t *testing.T) *home { return MustHome(t) }, "AsAnOrdinaryUser": MustOperatorHome} {
+	for name, open := range map[string]func(*testing.T) *home{
+		"AsRoot":           func(t *testing.T) *home { return MustHome(t) },
+		"AsAnOrdinaryUser": MustOperatorHome,
+		"OnContainerd":     func(t *testing.T) *home { return MustHome(t).containerd(t) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
@@ -63,6 +69,48 @@ func TestRepair_GivesAccessBackInTheFixedContainer(t *testing.T) {
 			f.MustRunOrdinarily(t)
 		})
 	}
+}
+
+// The next repair finds the container that a dead one left by its recorded id.
+func TestRepair_AKillAtAnyMomentIsMadeGoodByTheNext(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, h *home) {
+		f := h.MustFlow(t, h.MustProject(t, "python"))
+		repair := append([]string{"--output", "json", "drydock", "repair", f.run}, gates...)
+		began := time.Now()
+		f.shut(t)
+		MustAnswer[repairView](t, h.start(t, repair...).Wait(t), 0)
+		whole := time.Since(began)
+		const moments = 8
+		cut := 0
+		for n := range moments {
+			f.shut(t)
+			p := h.start(t, repair...)
+			time.Sleep(whole * time.Duration(n+1) / (moments + 1))
+			p.Signal(t, syscall.SIGKILL)
+			<-p.done
+			s := f.MustStatus(t)
+			switch s.Pending {
+			case "":
+			case "repair":
+				cut++
+				if e := MustFail(t, f.call(t, "drydock", "checkpoint", f.run), 8); s.Status != "recovery_required" || e.Code != "recovery_required" && e.Code != "in_progress" {
+					t.Errorf("in the middle of a repair: %s, %+v", s.Status, e)
+				}
+			default:
+				t.Errorf("pending is %q", s.Pending)
+			}
+		}
+		t.Logf("%d of %d repairs were cut off", cut, moments)
+		f.shut(t)
+		if v := MustAnswer[repairView](t, h.start(t, repair...).Wait(t), 0); v.Status != "ready" || len(v.Unreadable) != 0 {
+			t.Errorf("the last repair left %+v", v)
+		}
+		f.MustHaveNoContainer(t)
+		if c := MustAnswer[checkpointView](t, f.call(t, "drydock", "checkpoint", f.run), 0); c.Changed.Added != 1 {
+			t.Errorf("the Checkpoint has %+v", c.Changed)
+		}
+	})
 }
 
 func TestRepair_ACleanUpThatIsPendingGoesOnAfterIt(t *testing.T) {

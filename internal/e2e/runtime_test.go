@@ -14,13 +14,15 @@ import (
 	"testing"
 )
 
+// onBothEngines runs a test with a home on each engine, one after the other.
+func onBothEngines(t *testing.T, test func(*testing.T, *home)) {
+	t.Run("docker", func(t *testing.T) { test(t, MustHome(t)) })
+	t.Run("containerd", func(t *testing.T) { test(t, MustHome(t).containerd(t)) })
+}
+
 func TestRuntime_AJobWithAPipeIsDrivenToItsEnd(t *testing.T) {
 	t.Parallel()
-	for name, on := range map[string]func() *home{
-		"docker": func() *home { return MustHome(t) }, "containerd": func() *home { return MustHome(t).containerd(t) },
-	} {
-		t.Run(name, func(t *testing.T) { aJobWithAPipeIsDrivenToItsEnd(t, on()) })
-	}
+	onBothEngines(t, aJobWithAPipeIsDrivenToItsEnd)
 }
 
 func aJobWithAPipeIsDrivenToItsEnd(t *testing.T, h *home) {
@@ -83,7 +85,10 @@ func aJobWithAPipeIsDrivenToItsEnd(t *testing.T, h *home) {
 
 func TestRuntime_FiftyOfFiftySeeTheirEOF(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	onBothEngines(t, fiftyOfFiftySeeTheirEOF)
+}
+
+func fiftyOfFiftySeeTheirEOF(t *testing.T, h *home) {
 	source := h.MustScripts(t, "job.py")
 	var wg sync.WaitGroup
 	for range 5 {
@@ -106,11 +111,7 @@ func TestRuntime_FiftyOfFiftySeeTheirEOF(t *testing.T) {
 
 func TestRuntime_InputIsBoundedWhoeverReadsIt(t *testing.T) {
 	t.Parallel()
-	for name, on := range map[string]func() *home{
-		"docker": func() *home { return MustHome(t) }, "containerd": func() *home { return MustHome(t).containerd(t) },
-	} {
-		t.Run(name, func(t *testing.T) { inputIsBoundedWhoeverReadsIt(t, on()) })
-	}
+	onBothEngines(t, inputIsBoundedWhoeverReadsIt)
 }
 
 func inputIsBoundedWhoeverReadsIt(t *testing.T, h *home) {
@@ -163,7 +164,10 @@ func inputIsBoundedWhoeverReadsIt(t *testing.T, h *home) {
 
 func TestRuntime_WritesOfEightClientsArriveWholeAndInTheOrderOfAcceptance(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	onBothEngines(t, writesOfEightClientsArriveWholeAndInTheOrderOfAcceptance)
+}
+
+func writesOfEightClientsArriveWholeAndInTheOrderOfAcceptance(t *testing.T, h *home) {
 	f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 	s := f.MustSupervise(t)
 	j := s.MustStart(t, piped(nil, "-c", `import sys; sys.stdout.write(sys.stdin.read())`))
@@ -193,7 +197,10 @@ func TestRuntime_WritesOfEightClientsArriveWholeAndInTheOrderOfAcceptance(t *tes
 
 func TestRuntime_EachStopEndsItsJobInTheOrdinaryWay(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	onBothEngines(t, eachStopEndsItsJobInTheOrdinaryWay)
+}
+
+func eachStopEndsItsJobInTheOrdinaryWay(t *testing.T, h *home) {
 	f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 	s := f.MustSupervise(t)
 	begin := func(t *testing.T, timeout int) jobView {
@@ -412,7 +419,10 @@ func rss(t testing.TB, pid int) int64 {
 
 func TestRuntime_AFloodOfTenSecondsIsBoundedAndEndsInTime(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	onBothEngines(t, aFloodOfTenSecondsIsBoundedAndEndsInTime)
+}
+
+func aFloodOfTenSecondsIsBoundedAndEndsInTime(t *testing.T, h *home) {
 	f := h.MustFlow(t, h.MustScripts(t, "job.py"))
 	s := f.MustSupervise(t)
 	s.MustOK(t, "list", nil)
@@ -494,7 +504,10 @@ func TestRuntime_InputIsInNoFileAndNoLog(t *testing.T) {
 // and nothing adopts the Job.
 func TestRuntime_AJobOfADeadOwnerIsInterrupted(t *testing.T) {
 	t.Parallel()
-	h := MustHome(t)
+	onBothEngines(t, aJobOfADeadOwnerIsInterrupted)
+}
+
+func aJobOfADeadOwnerIsInterrupted(t *testing.T, h *home) {
 	for _, step := range []struct {
 		event string
 		wrote bool
