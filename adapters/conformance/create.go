@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -84,7 +85,7 @@ func createAtOnce(c *C) {
 }
 
 func createForeign(c *C) {
-	theirs := c.order(order{inst: id.Installation(newID(id.KindInstallation))}, "exit", "0").create()
+	theirs := c.order(order{inst: id.Installation(enginetest.NewID(id.KindInstallation))}, "exit", "0").create()
 	ours := c.order(order{adm: theirs.owner.Admission}, "exit", "0")
 	_, _, err := ours.Create(c.ctx, ours.spec)
 	c.code(err, fault.RecoveryRequired)

@@ -31,7 +31,7 @@ func probed(c *C) {
 }
 
 func imageRead(c *C) {
-	f, err := c.engine.InspectImage(c.ctx, c.image.digest)
+	f, err := c.engine.InspectImage(c.ctx, c.image.Digest)
 	c.must(err)
 	if !f.Present || f.ID == "" || f.OS != "linux" || f.Arch != c.facts.HostArch || !slices.Equal(f.Entrypoint, []string{isolation.RunnerPath}) ||
 		len(f.Env)+len(f.Cmd)+len(f.Volumes)+len(f.Ports)+len(f.OnBuild) > 0 || f.Healthcheck ||
@@ -47,7 +47,7 @@ func imageRead(c *C) {
 
 func imageAbsent(c *C) {
 	none := "sha256:" + strings.Repeat("0", 64)
-	for _, digest := range []string{none, c.image.tag, "", "sha256:x", strings.TrimPrefix(c.image.digest, "sha256:"), c.image.digest[:20]} {
+	for _, digest := range []string{none, c.image.Tag, "", "sha256:x", strings.TrimPrefix(c.image.Digest, "sha256:"), c.image.Digest[:20]} {
 		if f, err := c.engine.InspectImage(c.ctx, digest); err != nil || f.Present {
 			c.Errorf("the absent image %q is answered with %+v %v", digest, f, err)
 		}
@@ -79,7 +79,7 @@ func hostile(config Object) {
 
 func imageHostile(c *C) {
 	img := c.load(hostile)
-	f, err := c.engine.InspectImage(c.ctx, img.digest)
+	f, err := c.engine.InspectImage(c.ctx, img.Digest)
 	c.must(err)
 	if len(f.Env) < 2 || len(f.OnBuild) != 1 || len(f.Cmd) != 1 || !f.Healthcheck {
 		c.Errorf("read as %+v", f)
@@ -97,7 +97,7 @@ func imageIndelible(c *C) {
 		config["ExposedPorts"] = Object{"80/tcp": Object{}}
 		config["Labels"] = map[string]string{isolation.LabelProtocol: runnerproto.Protocol, "theirs": "yes"}
 	})
-	f, err := c.engine.InspectImage(c.ctx, img.digest)
+	f, err := c.engine.InspectImage(c.ctx, img.Digest)
 	c.must(err)
 	if len(f.Volumes) != 1 || len(f.Ports) != 1 || f.Labels["theirs"] != "yes" {
 		c.Errorf("read as %+v", f)

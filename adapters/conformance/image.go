@@ -1,121 +1,51 @@
 package conformance
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 
-	"cyberagent/domain/canon"
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/runnerproto"
 	"cyberagent/domain/toolchain"
 )
 
-// programs builds the product's runner and the probe, once a process.
-var programs = sync.OnceValues(func() (map[string][]byte, error) {
-	dir, err := os.MkdirTemp("", "cyberagent-conformance-build-")
+// archive makes a small image with the product's runner and the probe in place of
+// a toolchain. edit may change its config.
+func archive(edit func(config Object)) (enginetest.Image, error) {
+	runner, err := enginetest.Program("cyberagent/cmd/standard-code-runner")
 	if err != nil {
-		return nil, err
+		return enginetest.Image{}, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	built := map[string][]byte{}
-	for name, pkg := range map[string]string{"runner": "cyberagent/cmd/standard-code-runner", "probe": "cyberagent/adapters/conformance/probe"} {
-		file := filepath.Join(dir, name)
-		c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", file, pkg)
-		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
-		if out, err := c.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w: %s", pkg, err, out)
-		}
-		if built[name], err = os.ReadFile(file); err != nil {
-			return nil, err
-		}
-	}
-	return built, nil
-})
-
-// image is one that was loaded: its config's digest names it on every engine.
-type image struct{ tag, digest string }
-
-// archive makes a docker-archive of a small image. edit may change its config.
-func archive(edit func(config Object)) (image, []byte, error) {
-	built, err := programs()
+	probe, err := enginetest.Program("cyberagent/adapters/conformance/probe")
 	if err != nil {
-		return image{}, nil, err
+		return enginetest.Image{}, err
 	}
-	layer := tarball(func(w *tar.Writer) {
-		for _, d := range []string{"dev", "proc", "sys", "tmp", "etc", "workspace", "standard-code", "standard-code/bin"} {
-			_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755})
+	return enginetest.NewImage("cyberagent-conformance", runnerproto.Protocol, []enginetest.File{
+		{Name: strings.TrimPrefix(isolation.RunnerPath, "/"), Body: runner, Mode: 0o755},
+		{Name: strings.TrimPrefix(toolchain.Bin, "/") + "/go", Body: probe, Mode: 0o755},
+	}, func(config map[string]any) {
+		if edit != nil {
+			edit(config)
 		}
-		// Some runtimes give a tmpfs the permission bits of what it covers.
-		_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: strings.TrimPrefix(isolation.CacheDir, "/") + "/", Mode: 0o700, Uid: 65532, Gid: 65532})
-		file(w, strings.TrimPrefix(isolation.RunnerPath, "/"), built["runner"], 0o755)
-		file(w, strings.TrimPrefix(toolchain.Bin, "/")+"/go", built["probe"], 0o755)
 	})
-	config := Object{
-		"Entrypoint": []string{isolation.RunnerPath},
-		"Labels":     map[string]string{isolation.LabelProtocol: runnerproto.Protocol},
-	}
-	if edit != nil {
-		edit(config)
-	}
-	img := image{tag: "cyberagent-conformance:" + strings.ToLower(rand.Text())}
-	body, err := json.Marshal(Object{
-		"architecture": runtime.GOARCH, "os": "linux", "config": config,
-		"history": []any{Object{"comment": img.tag}}, // a digest of its own
-		"rootfs":  Object{"type": "layers", "diff_ids": []string{"sha256:" + canon.SHA256(layer)}},
-	})
-	if err != nil {
-		return img, nil, err
-	}
-	img.digest = "sha256:" + canon.SHA256(body)
-	name := canon.SHA256(body) + ".json"
-	manifest, err := json.Marshal([]any{Object{"Config": name, "RepoTags": []string{img.tag}, "Layers": []string{"layer.tar"}}})
-	if err != nil {
-		return img, nil, err
-	}
-	return img, tarball(func(w *tar.Writer) {
-		file(w, name, body, 0o644)
-		file(w, "layer.tar", layer, 0o644)
-		file(w, "manifest.json", manifest, 0o644)
-	}), nil
-}
-
-func tarball(fill func(*tar.Writer)) []byte {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	fill(w)
-	_ = w.Close()
-	return b.Bytes()
-}
-
-func file(w *tar.Writer, name string, content []byte, mode int64) {
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content))})
-	_, _ = w.Write(content)
 }
 
 // load makes an image present and returns it with how to take its name away.
-func load(ctx context.Context, e Engine, edit func(Object)) (image, func() error, error) {
-	img, body, err := archive(edit)
+func load(ctx context.Context, e Engine, edit func(Object)) (enginetest.Image, func() error, error) {
+	img, err := archive(edit)
 	if err != nil {
 		return img, nil, err
 	}
-	if err := e.Load(ctx, bytes.NewReader(body)); err != nil {
+	if err := e.Load(ctx, bytes.NewReader(img.Tar)); err != nil {
 		return img, nil, err
 	}
-	return img, func() error { return e.Untag(context.WithoutCancel(ctx), img.tag) }, nil
+	return img, func() error { return e.Untag(context.WithoutCancel(ctx), img.Tag) }, nil
 }
 
 // load makes a variant of the image present for the check.
-func (c *C) load(edit func(Object)) image {
+func (c *C) load(edit func(Object)) enginetest.Image {
 	img, untag, err := load(c.ctx, c.keeper, edit)
 	c.must(err)
 	c.mu.Lock()

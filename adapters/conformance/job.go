@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -54,7 +55,7 @@ func (c *C) order(o order, args ...string) *job {
 		o.inst = c.inst
 	}
 	if o.adm == "" {
-		o.adm = id.Admission(newID(id.KindAdmission))
+		o.adm = id.Admission(enginetest.NewID(id.KindAdmission))
 	}
 	if o.imageID == "" {
 		o.imageID = c.imageID

@@ -2,13 +2,13 @@ package conformance
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/adapters/conformance/internal/finding"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
@@ -27,7 +27,7 @@ type lab struct {
 	keeper  Engine // never a sabotaged one; it cleans up
 	facts   admission.EngineFacts
 	dir     string
-	image   image
+	image   enginetest.Image
 	imageID string
 	inst    id.Installation
 	found   *findings
@@ -49,7 +49,7 @@ func open(ctx context.Context, f Factory, engine func() (Engine, error)) (*lab, 
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{factory: f, engine: e, keeper: e, inst: id.Installation(newID(id.KindInstallation)), found: &findings{}}
+	l := &lab{factory: f, engine: e, keeper: e, inst: id.Installation(enginetest.NewID(id.KindInstallation)), found: &findings{}}
 	if l.facts, err = e.Probe(ctx); err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func open(ctx context.Context, f Factory, engine func() (Engine, error)) (*lab, 
 	if l.image, l.untag, err = load(ctx, e, nil); err != nil {
 		return nil, err
 	}
-	facts, err := e.InspectImage(ctx, l.image.digest)
+	facts, err := e.InspectImage(ctx, l.image.Digest)
 	if err == nil && !facts.Present {
-		err = fmt.Errorf("the image %s is not there after it was loaded", l.image.digest)
+		err = fmt.Errorf("the image %s is not there after it was loaded", l.image.Digest)
 	}
 	if err != nil {
 		return nil, err
@@ -108,16 +108,6 @@ func ownerOf(c ports.Container) ports.Ownership {
 		Admission:    id.Admission(c.Labels[isolation.LabelAdmission]),
 		Installation: id.Installation(c.Labels[isolation.LabelInstallation]),
 	}
-}
-
-func newID(k id.Kind) string {
-	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	b := make([]byte, id.Len)
-	_, _ = rand.Read(b)
-	for i := range b {
-		b[i] = alphabet[b[i]%32]
-	}
-	return id.Format(k, string(b))
 }
 
 // code fails the check when err has not the code.

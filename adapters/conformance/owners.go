@@ -3,6 +3,7 @@ package conformance
 import (
 	"slices"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -30,7 +31,7 @@ func (c *C) owned(inst id.Installation) []ports.ContainerID {
 }
 
 func findOwned(c *C) {
-	inst, other := id.Installation(newID(id.KindInstallation)), id.Installation(newID(id.KindInstallation))
+	inst, other := id.Installation(enginetest.NewID(id.KindInstallation)), id.Installation(enginetest.NewID(id.KindInstallation))
 	if got := c.owned(inst); len(got) > 0 {
 		c.Errorf("before: %v", got)
 	}
@@ -51,7 +52,7 @@ func findOwned(c *C) {
 
 func find(c *C) {
 	mine := c.job("exit", "0").create()
-	theirs := c.order(order{inst: id.Installation(newID(id.KindInstallation))}, "exit", "0").create()
+	theirs := c.order(order{inst: id.Installation(enginetest.NewID(id.KindInstallation))}, "exit", "0").create()
 	for _, j := range []*job{mine, theirs} {
 		found, err := c.engine.Find(c.ctx, j.owner.Admission)
 		c.must(err)
@@ -59,7 +60,7 @@ func find(c *C) {
 			c.Errorf("%+v, want %s", found, j.id)
 		}
 	}
-	if found, err := c.engine.Find(c.ctx, id.Admission(newID(id.KindAdmission))); err != nil || len(found) > 0 {
+	if found, err := c.engine.Find(c.ctx, id.Admission(enginetest.NewID(id.KindAdmission))); err != nil || len(found) > 0 {
 		c.Errorf("%+v %v", found, err)
 	}
 }
@@ -84,8 +85,8 @@ func labelled(c *C) {
 func removeForeign(c *C) {
 	j := c.job("sleep", "60000").begin().ready()
 	for _, owner := range []ports.Ownership{
-		{Admission: j.owner.Admission, Installation: id.Installation(newID(id.KindInstallation))},
-		{Admission: id.Admission(newID(id.KindAdmission)), Installation: j.owner.Installation},
+		{Admission: j.owner.Admission, Installation: id.Installation(enginetest.NewID(id.KindInstallation))},
+		{Admission: id.Admission(enginetest.NewID(id.KindAdmission)), Installation: j.owner.Installation},
 		{},
 	} {
 		c.code(c.engine.Remove(c.ctx, j.id, owner), fault.RecoveryRequired)

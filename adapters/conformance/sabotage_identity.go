@@ -28,11 +28,11 @@ func identitySabotages() []Sabotage {
 			Name: "another image", Breaks: "image", ReadBack: "image_id",
 			Unmeasured: "an image is no more than its files; one without the runner reports nothing",
 			Docker: func(j *job, o Object) {
-				f, err := j.c.keeper.InspectImage(j.c.ctx, j.c.load(nil).digest)
+				f, err := j.c.keeper.InspectImage(j.c.ctx, j.c.load(nil).Digest)
 				j.c.must(err)
 				o["Image"] = f.ID
 			},
-			OCI: func(j *job, o Object) { o.In("record")["image"] = j.c.load(nil).tag },
+			OCI: func(j *job, o Object) { o.In("record")["image"] = j.c.load(nil).Tag },
 		},
 		{
 			Name: "another program instead of the runner", Breaks: "entrypoint", ReadBack: "entrypoint", Facts: []string{noReport},

@@ -162,19 +162,19 @@ func TestCreate_CutOffAnywhere(t *testing.T) {
 		for d := time.Millisecond; d < 200*time.Millisecond; d = d * 3 / 2 {
 			j := newJob(t, l, "exit 0", isolation.StdinPipe)
 			ctx, cancel := context.WithTimeout(t.Context(), d)
-			_, _, err := l.Create(ctx, j.spec)
+			_, _, err := l.Create(ctx, j.Spec)
 			cancel()
 			found, findErr := l.FindOwned(t.Context(), l.inst)
 			must(t, findErr)
 			for _, c := range found {
-				if c.Name != j.spec.Name() {
+				if c.Name != j.Spec.Name() {
 					t.Errorf("after %v: %+v", d, c)
 				}
 			}
 			if err == nil && len(found) != 1 {
 				t.Errorf("after %v: made and not found", d)
 			}
-			must(t, l.Remove(t.Context(), ports.ContainerID(j.spec.Name()), j.owner))
+			must(t, l.Remove(t.Context(), ports.ContainerID(j.Spec.Name()), j.Owner))
 			if left, err := l.FindOwned(t.Context(), l.inst); err != nil || len(left) > 0 {
 				t.Errorf("after %v: %+v %v", d, left, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -47,7 +48,7 @@ func mustPrivate(t *testing.T, debian bool) *privateLab {
 	e, err := New(Config{Address: address, Dir: filepath.Join(home, "runs")})
 	must(t, err)
 	t.Cleanup(func() { _ = e.Close() })
-	p.lab = &lab{Engine: e, name: "private", inst: id.Installation("inst_" + base32())}
+	p.lab = &lab{Engine: e, name: "private", inst: id.Installation(enginetest.NewID(id.KindInstallation))}
 	p.image, p.tag, err = p.load(t.Context(), nil)
 	must(t, err)
 	return p
@@ -103,11 +104,11 @@ func restarts(t *testing.T, fn func(t *testing.T, p *privateLab)) {
 func TestRestart_OfTheEngineLosesNothing(t *testing.T) {
 	restarts(t, func(t *testing.T, p *privateLab) {
 		j := newJob(t, p.lab, "sleep 20000", isolation.StdinClosed)
-		j.create()
-		outputs, exits := j.outputs(), j.waits()
-		must(t, p.Start(t.Context(), j.id))
+		j.Make()
+		outputs, exits := j.Outputs(), j.Exits()
+		must(t, p.Start(t.Context(), j.ID))
 		p.kill()
-		if _, err := p.Inspect(t.Context(), j.id); fault.CodeOf(err) != fault.DaemonUnreachable {
+		if _, err := p.Inspect(t.Context(), j.ID); fault.CodeOf(err) != fault.DaemonUnreachable {
 			t.Errorf("while it is away: %v", err)
 		}
 		p.run("up")
@@ -115,17 +116,17 @@ func TestRestart_OfTheEngineLosesNothing(t *testing.T) {
 		if exit := exits(); exit != (ports.Exit{}) || stdout != "ready\n" {
 			t.Errorf("%+v %q", exit, stdout)
 		}
-		must(t, p.Remove(t.Context(), j.id, j.owner))
+		must(t, p.Remove(t.Context(), j.ID, j.Owner))
 	})
 }
 
 func TestRestart_AShimThatDiesTakesTheCodeAlong(t *testing.T) {
 	restarts(t, func(t *testing.T, p *privateLab) {
 		j := newJob(t, p.lab, "sleep 60000", isolation.StdinClosed)
-		j.create()
-		ended, exits := j.outputsOrLoss(), j.waits()
-		must(t, p.Start(t.Context(), j.id))
-		c, err := p.Inspect(t.Context(), j.id)
+		j.Make()
+		ended, exits := j.outputsOrLoss(), j.Exits()
+		must(t, p.Start(t.Context(), j.ID))
+		c, err := p.Inspect(t.Context(), j.ID)
 		must(t, err)
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(c.PID) + "/stat")
 		must(t, err)
@@ -134,18 +135,18 @@ func TestRestart_AShimThatDiesTakesTheCodeAlong(t *testing.T) {
 		must(t, syscall.Kill(shim, syscall.SIGKILL))
 		// The engine forgets the task; its process lives, and so Wait goes on.
 		for range 100 {
-			if task, err := p.taskOf(t.Context(), string(j.id)); err == nil && task == nil {
+			if task, err := p.taskOf(t.Context(), string(j.ID)); err == nil && task == nil {
 				break
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		if c, err := p.Inspect(t.Context(), j.id); err != nil || (c.State != ports.StateRunning && c.State != ports.StateExited) {
+		if c, err := p.Inspect(t.Context(), j.ID); err != nil || (c.State != ports.StateRunning && c.State != ports.StateExited) {
 			t.Errorf("%+v %v", c, err)
 		}
-		must(t, p.Kill(t.Context(), j.id))
+		must(t, p.Kill(t.Context(), j.ID))
 		exits()
 		ended()
-		must(t, p.Remove(t.Context(), j.id, j.owner))
+		must(t, p.Remove(t.Context(), j.ID, j.Owner))
 		// Nobody may be left to reap it.
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(c.PID) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
 			t.Errorf("its process lives: %s", stat)
@@ -159,23 +160,23 @@ func TestRestart_OfTheClient(t *testing.T) {
 		j := newJob(t, l, "spam", isolation.StdinPipe)
 		first, err := New(l.cfg)
 		must(t, err)
-		j.id, _, err = first.Create(t.Context(), j.spec)
+		j.ID, _, err = first.Create(t.Context(), j.Spec)
 		must(t, err)
-		_, err = first.Attach(t.Context(), j.id)
+		_, err = first.Attach(t.Context(), j.ID)
 		must(t, err)
-		must(t, first.Start(t.Context(), j.id))
+		must(t, first.Start(t.Context(), j.ID))
 		must(t, first.Close())
-		found, err := l.Find(t.Context(), j.owner.Admission)
+		found, err := l.Find(t.Context(), j.Owner.Admission)
 		if err != nil || len(found) != 1 || found[0].State != ports.StateRunning {
 			t.Fatalf("%+v %v", found, err)
 		}
-		must(t, l.Stop(t.Context(), j.id))
-		soon(t, 20*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.id)) })
+		must(t, l.Stop(t.Context(), j.ID))
+		soon(t, 20*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if _, err := l.Wait(ctx, j.id); err != nil {
+		if _, err := l.Wait(ctx, j.ID); err != nil {
 			t.Error(err)
 		}
-		must(t, l.Remove(t.Context(), j.id, j.owner))
+		must(t, l.Remove(t.Context(), j.ID, j.Owner))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/typeurl/v2"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -24,15 +25,15 @@ func TestCreate_ReadsBackWhatWasAsked(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		for _, stdin := range []isolation.Stdin{isolation.StdinClosed, isolation.StdinPipe} {
 			j := newJob(t, l, "exit 0", stdin)
-			j.create()
-			if diffs := isolation.Compare(j.spec, j.props); len(diffs) > 0 {
+			j.Make()
+			if diffs := isolation.Compare(j.Spec, j.Props); len(diffs) > 0 {
 				t.Errorf("%s: %+v", stdin, diffs)
 			}
-			again, props, err := l.Create(t.Context(), j.spec)
-			if err != nil || again != j.id || len(isolation.Compare(j.spec, props)) > 0 {
+			again, props, err := l.Create(t.Context(), j.Spec)
+			if err != nil || again != j.ID || len(isolation.Compare(j.Spec, props)) > 0 {
 				t.Errorf("a second Create: %s %v", again, err)
 			}
-			c, err := l.Inspect(t.Context(), j.id)
+			c, err := l.Inspect(t.Context(), j.ID)
 			must(t, err)
 			if c.State != ports.StateCreated || !c.StartedAt.IsZero() || c.PID != 0 {
 				t.Errorf("%+v", c)
@@ -44,15 +45,15 @@ func TestCreate_ReadsBackWhatWasAsked(t *testing.T) {
 func TestCreate_RefusesWhatItCannotUse(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		owner := func() ports.Ownership {
-			return ports.Ownership{Admission: id.Admission("adm_" + base32()), Installation: l.inst}
+			return ports.Ownership{Admission: id.Admission(enginetest.NewID(id.KindAdmission)), Installation: l.inst}
 		}
-		if _, _, err := l.Create(t.Context(), newSpec(t, owner(), goldenImage, "", isolation.StdinClosed)); fault.CodeOf(err) != fault.ImageUnavailable {
+		if _, _, err := l.Create(t.Context(), enginetest.NewSpec(t, owner(), goldenImage, "", isolation.StdinClosed)); fault.CodeOf(err) != fault.ImageUnavailable {
 			t.Errorf("%v", err)
 		}
 		image, tag, err := l.load(t.Context(), func(c map[string]any) { c["Volumes"] = map[string]any{"/v": struct{}{}} })
 		must(t, err)
 		defer func() { must(t, l.Untag(context.WithoutCancel(t.Context()), tag)) }()
-		if _, _, err := l.Create(t.Context(), newSpec(t, owner(), image, "", isolation.StdinClosed)); fault.CodeOf(err) != fault.ImageUnsafe {
+		if _, _, err := l.Create(t.Context(), enginetest.NewSpec(t, owner(), image, "", isolation.StdinClosed)); fault.CodeOf(err) != fault.ImageUnsafe {
 			t.Errorf("%v", err)
 		}
 		if left, err := l.FindOwned(t.Context(), l.inst); err != nil || len(left) > 0 {
@@ -64,15 +65,15 @@ func TestCreate_RefusesWhatItCannotUse(t *testing.T) {
 func TestRun_DeliversOutputAndExit(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "out 3000000 100", isolation.StdinClosed)
-		stdout, stderr, exit := j.run()
+		stdout, stderr, exit := j.Run()
 		if len(stdout) != 3000000 || len(stderr) != 100 || exit != (ports.Exit{}) {
 			t.Errorf("%d %d %+v", len(stdout), len(stderr), exit)
 		}
 		j = newJob(t, l, "exit 7", isolation.StdinClosed)
-		if _, _, exit := j.run(); exit != (ports.Exit{Code: 7}) {
+		if _, _, exit := j.Run(); exit != (ports.Exit{Code: 7}) {
 			t.Errorf("%+v", exit)
 		}
-		c, err := l.Inspect(t.Context(), j.id)
+		c, err := l.Inspect(t.Context(), j.ID)
 		must(t, err)
 		if c.State != ports.StateExited || c.ExitCode != 7 || c.StartedAt.IsZero() || c.FinishedAt.Before(c.StartedAt) || c.PID != 0 {
 			t.Errorf("%+v", c)
@@ -82,7 +83,7 @@ func TestRun_DeliversOutputAndExit(t *testing.T) {
 
 func TestRun_LooksAsTheContractWants(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
-		stdout, _, _ := newJob(t, l, "look", isolation.StdinClosed).run()
+		stdout, _, _ := newJob(t, l, "look", isolation.StdinClosed).Run()
 		for _, line := range []string{
 			"hostname standard-code", "wd /workspace", "id 65532 65532 []", "hosts 127.0.0.1\tlocalhost", "status CapBnd:\t0000000000000000",
 			"status NoNewPrivs:\t1", "status Seccomp:\t2", "statfs /standard-code/cache 134217728 16384 <nil>", "statfs /dev/shm 67108864 4096 <nil>",
@@ -102,14 +103,14 @@ func TestRun_LooksAsTheContractWants(t *testing.T) {
 func TestStart_IsOnce(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
-		j.run()
-		if err := l.Start(t.Context(), j.id); fault.CodeOf(err) != fault.RecoveryRequired {
+		j.Run()
+		if err := l.Start(t.Context(), j.ID); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("after the end: %v", err)
 		}
-		if _, err := l.Attach(t.Context(), j.id); fault.CodeOf(err) != fault.RecoveryRequired {
+		if _, err := l.Attach(t.Context(), j.ID); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("attach after the end: %v", err)
 		}
-		if _, _, err := l.Create(t.Context(), j.spec); fault.CodeOf(err) != fault.RecoveryRequired {
+		if _, _, err := l.Create(t.Context(), j.Spec); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("create after the end: %v", err)
 		}
 		if err := l.Start(t.Context(), "standard-code-none"); fault.CodeOf(err) != fault.NotFound {
@@ -123,24 +124,24 @@ func TestStart_IsOnce(t *testing.T) {
 func TestStart_FailsForSure(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
-		j.create()
-		must(t, os.Remove(j.spec.Properties().Mounts[1].Source))
+		j.Make()
+		must(t, os.Remove(j.Spec.Properties().Mounts[1].Source))
 		wait := j.outputsOrLoss()
-		if err := l.Start(t.Context(), j.id); fault.CodeOf(err) != fault.StartFailed {
+		if err := l.Start(t.Context(), j.ID); fault.CodeOf(err) != fault.StartFailed {
 			t.Errorf("%v", err)
 		}
-		if c, err := l.Inspect(t.Context(), j.id); err != nil || c.State != ports.StateCreated {
+		if c, err := l.Inspect(t.Context(), j.ID); err != nil || c.State != ports.StateCreated {
 			t.Errorf("%+v %v", c, err)
 		}
-		must(t, l.Remove(t.Context(), j.id, j.owner))
+		must(t, l.Remove(t.Context(), j.ID, j.Owner))
 		wait()
 	})
 }
 
 // outputsOrLoss attaches and reads until the streams end, in whatever way.
 func (j *job) outputsOrLoss() func() {
-	out, err := j.Attach(j.t.Context(), j.id)
-	must(j.t, err)
+	out, err := j.Attach(j.T.Context(), j.ID)
+	must(j.T, err)
 	done := make(chan struct{}, 2)
 	for _, r := range []io.Reader{out.Stdout, out.Stderr} {
 		go func() { discard(r); done <- struct{}{} }()
@@ -150,7 +151,7 @@ func (j *job) outputsOrLoss() func() {
 			select {
 			case <-done:
 			case <-time.After(20 * time.Second):
-				j.t.Error("a stream did not end")
+				j.T.Error("a stream did not end")
 			}
 		}
 	}
@@ -159,10 +160,10 @@ func (j *job) outputsOrLoss() func() {
 func TestStdin_EndsAfterEverythingWritten(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "stdin", isolation.StdinPipe)
-		j.create()
-		outputs, exits := j.outputs(), j.waits()
-		must(t, l.Start(t.Context(), j.id))
-		in, err := l.AttachStdin(t.Context(), j.id)
+		j.Make()
+		outputs, exits := j.Outputs(), j.Exits()
+		must(t, l.Start(t.Context(), j.ID))
+		in, err := l.AttachStdin(t.Context(), j.ID)
 		must(t, err)
 		text := strings.Repeat("0123456789", 50_000)
 		_, err = io.WriteString(in, text)
@@ -173,7 +174,7 @@ func TestStdin_EndsAfterEverythingWritten(t *testing.T) {
 		if stdout != text || stderr != "500000 <nil>" || exits().Code != 0 {
 			t.Errorf("%d bytes, %q", len(stdout), stderr)
 		}
-		if _, err := l.AttachStdin(t.Context(), j.id); err == nil {
+		if _, err := l.AttachStdin(t.Context(), j.ID); err == nil {
 			t.Error("attached again after the end")
 		}
 	})
@@ -182,12 +183,12 @@ func TestStdin_EndsAfterEverythingWritten(t *testing.T) {
 func TestStdin_OfACommandThatNeverReads(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "noread 1500", isolation.StdinPipe)
-		j.create()
-		outputs, exits := j.outputs(), j.waits()
-		must(t, l.Start(t.Context(), j.id))
-		in, err := l.AttachStdin(t.Context(), j.id)
+		j.Make()
+		outputs, exits := j.Outputs(), j.Exits()
+		must(t, l.Start(t.Context(), j.ID))
+		in, err := l.AttachStdin(t.Context(), j.ID)
 		must(t, err)
-		if _, err := l.AttachStdin(t.Context(), j.id); fault.CodeOf(err) != fault.RecoveryRequired {
+		if _, err := l.AttachStdin(t.Context(), j.ID); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("a second attachment: %v", err)
 		}
 		written := make(chan error, 1)
@@ -216,47 +217,47 @@ func TestStdin_OfACommandThatNeverReads(t *testing.T) {
 func TestSignals(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "sleep 60000", isolation.StdinClosed)
-		j.create()
+		j.Make()
 		for name, fn := range map[string]func(context.Context, ports.ContainerID) error{
 			"Stop": l.Stop, "Kill": l.Kill, "Freeze": l.Freeze, "Thaw": l.Thaw,
 		} {
-			must(t, fn(t.Context(), j.id)) // never ran: nothing to do
+			must(t, fn(t.Context(), j.ID)) // never ran: nothing to do
 			if err := fn(t.Context(), "standard-code-none"); fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%s of nothing: %v", name, err)
 			}
 		}
-		_, exits := j.outputsOrLoss(), j.waits()
-		must(t, l.Start(t.Context(), j.id))
-		must(t, l.Freeze(t.Context(), j.id))
-		must(t, l.Freeze(t.Context(), j.id))
-		if c, err := l.Inspect(t.Context(), j.id); err != nil || c.State != ports.StatePaused || c.PID == 0 {
+		_, exits := j.outputsOrLoss(), j.Exits()
+		must(t, l.Start(t.Context(), j.ID))
+		must(t, l.Freeze(t.Context(), j.ID))
+		must(t, l.Freeze(t.Context(), j.ID))
+		if c, err := l.Inspect(t.Context(), j.ID); err != nil || c.State != ports.StatePaused || c.PID == 0 {
 			t.Errorf("%+v %v", c, err)
 		}
-		must(t, l.Thaw(t.Context(), j.id))
-		must(t, l.Thaw(t.Context(), j.id))
-		must(t, l.Freeze(t.Context(), j.id))
-		must(t, l.Kill(t.Context(), j.id)) // a frozen one dies, too
+		must(t, l.Thaw(t.Context(), j.ID))
+		must(t, l.Thaw(t.Context(), j.ID))
+		must(t, l.Freeze(t.Context(), j.ID))
+		must(t, l.Kill(t.Context(), j.ID)) // a frozen one dies, too
 		if exit := exits(); exit.Code != killedCode || exit.Interrupted {
 			t.Errorf("%+v", exit)
 		}
-		must(t, l.Kill(t.Context(), j.id))
-		must(t, l.Stop(t.Context(), j.id))
+		must(t, l.Kill(t.Context(), j.ID))
+		must(t, l.Stop(t.Context(), j.ID))
 	})
 }
 
 func TestStop_IsTERM(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "sleep 60000", isolation.StdinClosed)
-		j.create()
-		out, err := l.Attach(t.Context(), j.id)
+		j.Make()
+		out, err := l.Attach(t.Context(), j.ID)
 		must(t, err)
-		exits := j.waits()
-		must(t, l.Start(t.Context(), j.id))
+		exits := j.Exits()
+		must(t, l.Start(t.Context(), j.ID))
 		_, err = io.ReadFull(out.Stdout, make([]byte, len("ready\n")))
 		must(t, err)
 		go discard(out.Stdout)
 		go discard(out.Stderr)
-		must(t, l.Stop(t.Context(), j.id))
+		must(t, l.Stop(t.Context(), j.ID))
 		if exit := exits(); exit.Code != 15 {
 			t.Errorf("%+v", exit)
 		}
@@ -267,11 +268,11 @@ func TestStop_IsTERM(t *testing.T) {
 func TestWait_KnowsWhoKilled(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "sleep 60000", isolation.StdinClosed)
-		j.create()
-		exits := j.waits()
+		j.Make()
+		exits := j.Exits()
 		j.outputsOrLoss()
-		must(t, l.Start(t.Context(), j.id))
-		c, err := l.Inspect(t.Context(), j.id)
+		must(t, l.Start(t.Context(), j.ID))
+		c, err := l.Inspect(t.Context(), j.ID)
 		must(t, err)
 		p, err := os.FindProcess(c.PID)
 		must(t, err)
@@ -280,7 +281,7 @@ func TestWait_KnowsWhoKilled(t *testing.T) {
 			t.Errorf("%+v", exit)
 		}
 		j = newJob(t, l, "eat", isolation.StdinClosed)
-		if _, _, exit := j.run(); !exit.OOMKilled || exit.Interrupted {
+		if _, _, exit := j.Run(); !exit.OOMKilled || exit.Interrupted {
 			t.Errorf("out of memory: %+v", exit)
 		}
 	})
@@ -289,12 +290,12 @@ func TestWait_KnowsWhoKilled(t *testing.T) {
 func TestOutput_OfAContainerThatNobodyReads(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "spam", isolation.StdinClosed)
-		j.create()
-		out, err := l.Attach(t.Context(), j.id)
+		j.Make()
+		out, err := l.Attach(t.Context(), j.ID)
 		must(t, err)
-		must(t, l.Start(t.Context(), j.id))
-		soon(t, 10*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.id)) })
-		soon(t, 20*time.Second, "Remove", func() { must(t, l.Remove(t.Context(), j.id, j.owner)) })
+		must(t, l.Start(t.Context(), j.ID))
+		soon(t, 10*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
+		soon(t, 20*time.Second, "Remove", func() { must(t, l.Remove(t.Context(), j.ID, j.Owner)) })
 		must(t, out.Close())
 		if _, err := out.Stdout.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("a closed attachment reads %v", err)
@@ -307,16 +308,16 @@ func TestOutput_OfAContainerThatNobodyReads(t *testing.T) {
 func TestRemove_OfAContainerWithoutItsDirectory(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "spam", isolation.StdinClosed)
-		j.create()
-		out, err := l.Attach(t.Context(), j.id)
+		j.Make()
+		out, err := l.Attach(t.Context(), j.ID)
 		must(t, err)
-		must(t, l.Start(t.Context(), j.id))
+		must(t, l.Start(t.Context(), j.ID))
 		_, err = io.ReadFull(out.Stdout, make([]byte, 1000))
 		must(t, err)
 		must(t, out.Close())
-		must(t, os.RemoveAll(string(l.rundir(j.owner.Admission, l.inst))))
-		must(t, l.Remove(t.Context(), j.id, j.owner))
-		if _, err := l.Inspect(t.Context(), j.id); fault.CodeOf(err) != fault.NotFound {
+		must(t, os.RemoveAll(string(l.rundir(j.Owner.Admission, l.inst))))
+		must(t, l.Remove(t.Context(), j.ID, j.Owner))
+		if _, err := l.Inspect(t.Context(), j.ID); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%v", err)
 		}
 	})
@@ -326,18 +327,18 @@ func TestRemove_LeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		for _, do := range []string{"exit 0", "sleep 60000"} {
 			j := newJob(t, l, do, isolation.StdinPipe)
-			j.create()
+			j.Make()
 			j.outputsOrLoss()
-			must(t, l.Start(t.Context(), j.id))
-			must(t, l.Remove(t.Context(), j.id, j.owner))
-			must(t, l.Remove(t.Context(), j.id, j.owner))
-			if gone, err := l.gone(t.Context(), string(j.id), l.rundir(j.owner.Admission, l.inst)); !gone || err != nil {
+			must(t, l.Start(t.Context(), j.ID))
+			must(t, l.Remove(t.Context(), j.ID, j.Owner))
+			must(t, l.Remove(t.Context(), j.ID, j.Owner))
+			if gone, err := l.gone(t.Context(), string(j.ID), l.rundir(j.Owner.Admission, l.inst)); !gone || err != nil {
 				t.Errorf("%s: something is left: %v", do, err)
 			}
-			if _, err := l.Inspect(t.Context(), j.id); fault.CodeOf(err) != fault.NotFound {
+			if _, err := l.Inspect(t.Context(), j.ID); fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%v", err)
 			}
-			if _, err := l.Wait(t.Context(), j.id); fault.CodeOf(err) != fault.NotFound {
+			if _, err := l.Wait(t.Context(), j.ID); fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%v", err)
 			}
 		}
@@ -347,17 +348,17 @@ func TestRemove_LeavesNothing(t *testing.T) {
 func TestRemove_TouchesNothingOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
-		j.create()
-		other := j.owner
-		other.Installation = id.Installation("inst_" + base32())
-		if err := l.Remove(t.Context(), j.id, other); fault.CodeOf(err) != fault.RecoveryRequired {
+		j.Make()
+		other := j.Owner
+		other.Installation = id.Installation(enginetest.NewID(id.KindInstallation))
+		if err := l.Remove(t.Context(), j.ID, other); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("another's: %v", err)
 		}
-		other = ports.Ownership{Admission: id.Admission("adm_" + base32()), Installation: l.inst}
-		if err := l.Remove(t.Context(), j.id, other); fault.CodeOf(err) != fault.RecoveryRequired {
+		other = ports.Ownership{Admission: id.Admission(enginetest.NewID(id.KindAdmission)), Installation: l.inst}
+		if err := l.Remove(t.Context(), j.ID, other); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("another admission's: %v", err)
 		}
-		if _, err := l.Inspect(t.Context(), j.id); err != nil {
+		if _, err := l.Inspect(t.Context(), j.ID); err != nil {
 			t.Error(err)
 		}
 	})
@@ -368,10 +369,10 @@ func TestCreate_LeavesAStrangerAlone(t *testing.T) {
 		for name, labels := range map[string]map[string]string{
 			"no labels":        {},
 			"one label more":   {"x": "y"},
-			"another ledger's": {isolation.LabelInstallation: "inst_" + base32()},
+			"another ledger's": {isolation.LabelInstallation: enginetest.NewID(id.KindInstallation)},
 		} {
 			j := newJob(t, l, "exit 0", isolation.StdinClosed)
-			all := j.spec.Labels()
+			all := j.Spec.Labels()
 			if len(labels) == 0 {
 				all = labels
 			}
@@ -383,21 +384,21 @@ func TestCreate_LeavesAStrangerAlone(t *testing.T) {
 				spec, _ = run{}.any()
 			}
 			_, err = l.client.ContainerService().Create(t.Context(), containers.Container{
-				ID: j.spec.Name(), Labels: all, Spec: spec, Runtime: containers.RuntimeInfo{Name: DefaultRuntime},
+				ID: j.Spec.Name(), Labels: all, Spec: spec, Runtime: containers.RuntimeInfo{Name: DefaultRuntime},
 			})
 			must(t, err)
-			if _, _, err := l.Create(t.Context(), j.spec); fault.CodeOf(err) != fault.RecoveryRequired {
+			if _, _, err := l.Create(t.Context(), j.Spec); fault.CodeOf(err) != fault.RecoveryRequired {
 				t.Errorf("%s: create: %v", name, err)
 			}
-			if err := l.Remove(t.Context(), ports.ContainerID(j.spec.Name()), j.owner); fault.CodeOf(err) != fault.RecoveryRequired {
+			if err := l.Remove(t.Context(), ports.ContainerID(j.Spec.Name()), j.Owner); fault.CodeOf(err) != fault.RecoveryRequired {
 				t.Errorf("%s: remove: %v", name, err)
 			}
-			found, err := l.Find(t.Context(), j.owner.Admission)
-			if err != nil || len(found) != 1 || found[0].Name != j.spec.Name() {
+			found, err := l.Find(t.Context(), j.Owner.Admission)
+			if err != nil || len(found) != 1 || found[0].Name != j.Spec.Name() {
 				t.Errorf("%s: %+v %v", name, found, err)
 			}
-			must(t, l.client.ContainerService().Delete(t.Context(), j.spec.Name()))
-			must(t, l.rundir(j.owner.Admission, l.inst).remove())
+			must(t, l.client.ContainerService().Delete(t.Context(), j.Spec.Name()))
+			must(t, l.rundir(j.Owner.Admission, l.inst).remove())
 		}
 	})
 }
@@ -408,61 +409,61 @@ func TestFind_LeftoversOfEveryStep(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		for name, cut := range map[string]func(j *job){
 			"only the directory": func(j *job) {
-				must(t, l.rundir(j.owner.Admission, l.inst).prepare(isolation.StdinPipe))
+				must(t, l.rundir(j.Owner.Admission, l.inst).prepare(isolation.StdinPipe))
 			},
 			"directory and lease": func(j *job) {
-				must(t, l.rundir(j.owner.Admission, l.inst).prepare(isolation.StdinPipe))
-				_, err := l.lease(t.Context(), j.spec)
+				must(t, l.rundir(j.Owner.Admission, l.inst).prepare(isolation.StdinPipe))
+				_, err := l.lease(t.Context(), j.Spec)
 				must(t, err)
 			},
 			"everything but the container": func(j *job) {
-				j.create()
-				must(t, l.client.ContainerService().Delete(t.Context(), string(j.id)))
+				j.Make()
+				must(t, l.client.ContainerService().Delete(t.Context(), string(j.ID)))
 			},
 			"a snapshot": func(j *job) {
-				j.create()
+				j.Make()
 				// Without it the engine's own clean-up may be faster than the test.
 				const root = "containerd.io/gc.root"
 				_, err := l.snapshots().Update(t.Context(), snapshots.Info{
-					Name: string(j.id), Labels: map[string]string{root: "held by the test"},
+					Name: string(j.ID), Labels: map[string]string{root: "held by the test"},
 				}, "labels."+root)
 				must(t, err)
-				must(t, l.client.ContainerService().Delete(t.Context(), string(j.id)))
-				must(t, l.client.LeasesService().Delete(t.Context(), leases.Lease{ID: string(j.id)}))
-				must(t, l.rundir(j.owner.Admission, l.inst).remove())
+				must(t, l.client.ContainerService().Delete(t.Context(), string(j.ID)))
+				must(t, l.client.LeasesService().Delete(t.Context(), leases.Lease{ID: string(j.ID)}))
+				must(t, l.rundir(j.Owner.Admission, l.inst).remove())
 			},
 			"a lease": func(j *job) {
-				j.create()
-				must(t, l.client.ContainerService().Delete(t.Context(), string(j.id)))
-				must(t, l.dropSnapshot(t.Context(), string(j.id)))
-				must(t, l.rundir(j.owner.Admission, l.inst).remove())
+				j.Make()
+				must(t, l.client.ContainerService().Delete(t.Context(), string(j.ID)))
+				must(t, l.dropSnapshot(t.Context(), string(j.ID)))
+				must(t, l.rundir(j.Owner.Admission, l.inst).remove())
 			},
 		} {
 			j := newJob(t, l, "exit 0", isolation.StdinPipe)
 			cut(j)
-			byAdmission, err := l.Find(t.Context(), j.owner.Admission)
+			byAdmission, err := l.Find(t.Context(), j.Owner.Admission)
 			must(t, err)
 			byInstallation, err := l.FindOwned(t.Context(), l.inst)
 			must(t, err)
-			if len(byAdmission) != 1 || len(byInstallation) != 1 || byAdmission[0].State != ports.StateCreated || byAdmission[0].Name != j.spec.Name() {
+			if len(byAdmission) != 1 || len(byInstallation) != 1 || byAdmission[0].State != ports.StateCreated || byAdmission[0].Name != j.Spec.Name() {
 				t.Fatalf("%s: %+v, %+v", name, byAdmission, byInstallation)
 			}
-			for k, v := range j.spec.Labels() {
+			for k, v := range j.Spec.Labels() {
 				if byAdmission[0].Labels[k] != v {
 					t.Errorf("%s: labels %v", name, byAdmission[0].Labels)
 				}
 			}
-			must(t, l.Remove(t.Context(), byAdmission[0].ID, j.owner))
-			if left, err := l.Find(t.Context(), j.owner.Admission); err != nil || len(left) > 0 {
+			must(t, l.Remove(t.Context(), byAdmission[0].ID, j.Owner))
+			if left, err := l.Find(t.Context(), j.Owner.Admission); err != nil || len(left) > 0 {
 				t.Errorf("%s: after Remove: %+v %v", name, left, err)
 			}
 			// And Create begins anew after each.
 			cut(j)
-			j.create()
-			if diffs := isolation.Compare(j.spec, j.props); len(diffs) > 0 {
+			j.Make()
+			if diffs := isolation.Compare(j.Spec, j.Props); len(diffs) > 0 {
 				t.Errorf("%s: %+v", name, diffs)
 			}
-			must(t, l.Remove(t.Context(), j.id, j.owner))
+			must(t, l.Remove(t.Context(), j.ID, j.Owner))
 		}
 	})
 }
@@ -471,17 +472,17 @@ func TestFind_LeftoversOfEveryStep(t *testing.T) {
 func TestInspect_ALostTaskHasRun(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
-		j.run()
-		must(t, l.removeTask(t.Context(), string(j.id), l.rundir(j.owner.Admission, l.inst)))
-		c, err := l.Inspect(t.Context(), j.id)
+		j.Run()
+		must(t, l.removeTask(t.Context(), string(j.ID), l.rundir(j.Owner.Admission, l.inst)))
+		c, err := l.Inspect(t.Context(), j.ID)
 		must(t, err)
 		if c.State != ports.StateExited || c.StartedAt.IsZero() || c.Error == "" {
 			t.Errorf("%+v", c)
 		}
-		if exit, err := l.Wait(t.Context(), j.id); err != nil || !exit.Interrupted {
+		if exit, err := l.Wait(t.Context(), j.ID); err != nil || !exit.Interrupted {
 			t.Errorf("%+v %v", exit, err)
 		}
-		if err := l.Start(t.Context(), j.id); fault.CodeOf(err) != fault.RecoveryRequired {
+		if err := l.Start(t.Context(), j.ID); fault.CodeOf(err) != fault.RecoveryRequired {
 			t.Errorf("%v", err)
 		}
 	})
@@ -490,9 +491,9 @@ func TestInspect_ALostTaskHasRun(t *testing.T) {
 func TestSnapshot_OfTheContainerIsNotTheEnginesToCollect(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		j := newJob(t, l, "exit 0", isolation.StdinClosed)
-		j.create()
-		must(t, l.client.LeasesService().Delete(t.Context(), leases.Lease{ID: string(j.id)}, leases.SynchronousDelete))
-		i, err := l.snapshotOf(t.Context(), string(j.id))
+		j.Make()
+		must(t, l.client.LeasesService().Delete(t.Context(), leases.Lease{ID: string(j.ID)}, leases.SynchronousDelete))
+		i, err := l.snapshotOf(t.Context(), string(j.ID))
 		if err != nil || i == nil || i.Kind != snapshots.KindActive {
 			t.Errorf("%+v %v", i, err)
 		}

@@ -203,11 +203,11 @@ func TestAttach_DeliversEverything(t *testing.T) {
 	}
 	for range 2 {
 		j := newJob(t, "out 20000000 200000", isolation.StdinClosed)
-		out, errs, exit := j.run()
+		out, errs, exit := j.Run()
 		if sha256.Sum256([]byte(out)) != want(big) || sha256.Sum256([]byte(errs)) != want(small) || exit.Code != 0 {
 			t.Errorf("%d and %d bytes, %+v", len(out), len(errs), exit)
 		}
-		must(t, j.Remove(t.Context(), j.id, j.owner))
+		must(t, j.Remove(t.Context(), j.ID, j.Owner))
 	}
 }
 
@@ -215,39 +215,39 @@ func TestAttach_DeliversEverything(t *testing.T) {
 func TestAttach_ReaderStops(t *testing.T) {
 	spam := func(t *testing.T) (*job, ports.Output) {
 		j := newJob(t, "spam", isolation.StdinClosed)
-		j.create()
-		out, err := j.Attach(t.Context(), j.id)
+		j.Make()
+		out, err := j.Attach(t.Context(), j.ID)
 		must(t, err)
-		must(t, j.Start(t.Context(), j.id))
+		must(t, j.Start(t.Context(), j.ID))
 		_, err = io.CopyN(io.Discard, out.Stdout, 1<<20)
 		must(t, err)
 		return j, out
 	}
 	t.Run("Kill", func(t *testing.T) {
 		j, out := spam(t)
-		exit := j.waits()
-		soon(t, 4*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.id)) })
+		exit := j.Exits()
+		soon(t, 4*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
 		soon(t, 3*time.Second, "Wait", func() {
 			if got := exit(); got != (ports.Exit{Code: 137}) {
 				t.Errorf("%+v", got)
 			}
 		})
 		must(t, out.Close())
-		must(t, j.Remove(t.Context(), j.id, j.owner))
+		must(t, j.Remove(t.Context(), j.ID, j.Owner))
 	})
 	t.Run("Remove", func(t *testing.T) {
 		j, _ := spam(t)
-		soon(t, 4*time.Second, "Remove", func() { must(t, j.Remove(t.Context(), j.id, j.owner)) })
+		soon(t, 4*time.Second, "Remove", func() { must(t, j.Remove(t.Context(), j.ID, j.Owner)) })
 	})
 	t.Run("Close", func(t *testing.T) {
 		j, out := spam(t)
 		soon(t, 200*time.Millisecond, "Close", func() { must(t, out.Close()) })
-		soon(t, 3*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.id)) })
+		soon(t, 3*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
 	})
 	t.Run("a slow reader loses nothing to Kill", func(t *testing.T) {
 		j, out := spam(t)
 		killed := make(chan error, 1)
-		go func() { killed <- j.Kill(t.Context(), j.id) }()
+		go func() { killed <- j.Kill(t.Context(), j.ID) }()
 		buf := make([]byte, 256<<10)
 		for {
 			time.Sleep(20 * time.Millisecond)

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -29,7 +30,7 @@ func TestEngine_CreateFaults(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /images/"+imageID+"/json", answer(image.InspectResponse{ID: imageID}))
 		f.on("GET "+pathOf+"/json", answer(inState(created())))
-		return f, newSpec(t, fakeOwner, imageID, "exit 0", isolation.StdinClosed)
+		return f, enginetest.NewSpec(t, fakeOwner, imageID, "exit 0", isolation.StdinClosed)
 	}
 	t.Run("a warning is a property", func(t *testing.T) {
 		t.Parallel()
@@ -115,26 +116,26 @@ func TestEngine_CreateFaults(t *testing.T) {
 func TestCreate_ReadsBack(t *testing.T) {
 	for _, stdin := range []isolation.Stdin{isolation.StdinClosed, isolation.StdinPipe} {
 		j := newJob(t, "exit 0", stdin)
-		j.create()
-		if diffs := isolation.Compare(j.spec, j.props); len(diffs) > 0 {
+		j.Make()
+		if diffs := isolation.Compare(j.Spec, j.Props); len(diffs) > 0 {
 			t.Errorf("%s: %+v", stdin, diffs)
 		}
-		again, err := j.ReadBack(t.Context(), j.id)
+		again, err := j.ReadBack(t.Context(), j.ID)
 		must(t, err)
-		if diffs := isolation.Compare(j.spec, again); len(diffs) > 0 {
+		if diffs := isolation.Compare(j.Spec, again); len(diffs) > 0 {
 			t.Errorf("%s: %+v", stdin, diffs)
 		}
 		if *update && stdin == isolation.StdinPipe {
-			_, raw, err := j.inspect(t.Context(), string(j.id))
+			_, raw, err := j.inspect(t.Context(), string(j.ID))
 			must(t, err)
-			record(t, j.negotiated.Load().ClientVersion(), raw, j.spec)
+			record(t, j.negotiated.Load().ClientVersion(), raw, j.Spec)
 		}
 	}
 }
 
 func TestCreate_IsInEffect(t *testing.T) {
 	j := newJob(t, "look", isolation.StdinClosed)
-	out, _, exit := j.run()
+	out, _, exit := j.Run()
 	if exit != (ports.Exit{}) {
 		t.Errorf("%+v: %s", exit, out)
 	}
@@ -174,18 +175,18 @@ func TestCreate_IsInEffect(t *testing.T) {
 
 func TestCreate_Twice(t *testing.T) {
 	j := newJob(t, "exit 0", isolation.StdinClosed)
-	j.create()
+	j.Make()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			again, p, err := j.Create(t.Context(), j.spec)
-			if err != nil || again != j.id || len(isolation.Compare(j.spec, p)) > 0 {
-				t.Errorf("%s, want %s: %v", again, j.id, err)
+			again, p, err := j.Create(t.Context(), j.Spec)
+			if err != nil || again != j.ID || len(isolation.Compare(j.Spec, p)) > 0 {
+				t.Errorf("%s, want %s: %v", again, j.ID, err)
 			}
 		})
 	}
 	wg.Wait()
-	found, err := j.Find(t.Context(), j.owner.Admission)
+	found, err := j.Find(t.Context(), j.Owner.Admission)
 	must(t, err)
 	if len(found) != 1 || found[0].State != ports.StateCreated || !found[0].StartedAt.IsZero() {
 		t.Errorf("%+v", found)
@@ -199,7 +200,7 @@ func TestCreate_AtOnce(t *testing.T) {
 	for i := range ids {
 		wg.Go(func() {
 			var err error
-			if ids[i], _, err = j.Create(t.Context(), j.spec); err != nil {
+			if ids[i], _, err = j.Create(t.Context(), j.Spec); err != nil {
 				t.Error(err)
 			}
 		})
@@ -216,7 +217,7 @@ func TestCreate_Cancelled(t *testing.T) {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*4)*time.Millisecond)
 		soon(t, time.Duration(i*4)*time.Millisecond+time.Second, "Create", func() {
-			c, _, err := j.Create(ctx, j.spec)
+			c, _, err := j.Create(ctx, j.Spec)
 			if err != nil && fault.CodeOf(err) != fault.EngineTimeout {
 				t.Errorf("%v", err)
 			}
@@ -227,23 +228,23 @@ func TestCreate_Cancelled(t *testing.T) {
 			}
 		})
 		cancel()
-		c, p, err := j.Create(t.Context(), j.spec)
+		c, p, err := j.Create(t.Context(), j.Spec)
 		must(t, err)
-		if diffs := isolation.Compare(j.spec, p); len(diffs) > 0 {
+		if diffs := isolation.Compare(j.Spec, p); len(diffs) > 0 {
 			t.Errorf("%+v", diffs)
 		}
 		owned, err := j.FindOwned(t.Context(), lab.inst)
 		must(t, err)
 		n := 0
 		for _, o := range owned {
-			if o.Name == j.spec.Name() {
+			if o.Name == j.Spec.Name() {
 				n++
 			}
 		}
 		if n != 1 {
 			t.Errorf("%d containers", n)
 		}
-		must(t, j.Remove(t.Context(), c, j.owner))
+		must(t, j.Remove(t.Context(), c, j.Owner))
 	}
 }
 
@@ -251,19 +252,19 @@ func TestCreate_Refusals(t *testing.T) {
 	e := realEngine(t)
 	t.Run("an absent image", func(t *testing.T) {
 		owner := ports.Ownership{Admission: "adm_X", Installation: lab.inst}
-		_, _, err := e.Create(t.Context(), newSpec(t, owner, "sha256:"+strings.Repeat("0", 64), "exit 0", isolation.StdinClosed))
+		_, _, err := e.Create(t.Context(), enginetest.NewSpec(t, owner, "sha256:"+strings.Repeat("0", 64), "exit 0", isolation.StdinClosed))
 		wantCode(t, err, fault.ImageUnavailable)
 	})
 	t.Run("A13: an absent source is not made", func(t *testing.T) {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
-		root := j.spec.Properties().Mounts[0].Source
+		root := j.Spec.Properties().Mounts[0].Source
 		must(t, os.RemoveAll(root))
-		_, _, err := j.Create(t.Context(), j.spec)
+		_, _, err := j.Create(t.Context(), j.Spec)
 		wantCode(t, err, fault.EngineFailure)
 		if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the engine made the source: %v", err)
 		}
-		found, err := j.Find(t.Context(), j.owner.Admission)
+		found, err := j.Find(t.Context(), j.Owner.Admission)
 		must(t, err)
 		if len(found) > 0 {
 			t.Errorf("%+v", found)
@@ -275,11 +276,11 @@ func TestCreate_Refusals(t *testing.T) {
 func loadImage(t *testing.T, edit func(map[string]any)) string {
 	t.Helper()
 	e := realEngine(t)
-	archive, tag, err := testImage(lab.dir, edit)
+	img, err := testImage(edit)
 	must(t, err)
-	must(t, e.Load(t.Context(), bytes.NewReader(archive)))
-	t.Cleanup(func() { must(t, e.Untag(context.Background(), tag)) })
-	id, err := imageID(t.Context(), e, tag)
+	must(t, e.Load(t.Context(), bytes.NewReader(img.Tar)))
+	t.Cleanup(func() { must(t, e.Untag(context.Background(), img.Tag)) })
+	id, err := imageID(t.Context(), e, img.Tag)
 	must(t, err)
 	return id
 }
@@ -303,14 +304,14 @@ func TestCreate_HostileImage(t *testing.T) {
 		if !facts.Healthcheck || len(facts.Env) < 2 || len(facts.OnBuild) != 1 || len(facts.Cmd) != 1 {
 			t.Errorf("%+v", facts)
 		}
-		j.spec = newSpec(t, j.owner, image, "look", isolation.StdinClosed)
-		out, _, _ := j.run()
+		j.Spec = enginetest.NewSpec(t, j.Owner, image, "look", isolation.StdinClosed)
+		out, _, _ := j.Run()
 		for line := range strings.Lines(out) {
 			if strings.HasPrefix(line, "env ") && line != "env HOME=/\n" {
 				t.Errorf("inherited: %s", line)
 			}
 		}
-		if diffs := isolation.Compare(j.spec, j.props); len(diffs) > 0 {
+		if diffs := isolation.Compare(j.Spec, j.Props); len(diffs) > 0 {
 			t.Errorf("%+v", diffs)
 		}
 	})
@@ -326,9 +327,9 @@ func TestCreate_HostileImage(t *testing.T) {
 		if len(facts.Volumes) != 1 || len(facts.Ports) != 1 || facts.Labels["theirs"] != "yes" {
 			t.Errorf("%+v", facts)
 		}
-		_, _, err = j.Create(t.Context(), newSpec(t, j.owner, image, "exit 0", isolation.StdinClosed))
+		_, _, err = j.Create(t.Context(), enginetest.NewSpec(t, j.Owner, image, "exit 0", isolation.StdinClosed))
 		wantCode(t, err, fault.ImageUnsafe)
-		found, err := j.Find(t.Context(), j.owner.Admission)
+		found, err := j.Find(t.Context(), j.Owner.Admission)
 		must(t, err)
 		if len(found) > 0 {
 			t.Errorf("%+v", found)

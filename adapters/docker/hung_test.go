@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -30,7 +31,7 @@ func TestEngine_HungDaemonHoldsNobody(t *testing.T) {
 	c, err := late.socket.client(oldestAPI)
 	must(t, err)
 	late.negotiated.Store(c)
-	spec := newSpec(t, fakeOwner, "sha256:"+strings.Repeat("a", 64), "exit 0", isolation.StdinPipe)
+	spec := enginetest.NewSpec(t, fakeOwner, "sha256:"+strings.Repeat("a", 64), "exit 0", isolation.StdinPipe)
 
 	calls := map[string]func(context.Context, *Engine) error{
 		"Create":      func(ctx context.Context, e *Engine) error { _, _, err := e.Create(ctx, spec); return err },

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 )
@@ -142,7 +142,7 @@ func TestImages(t *testing.T) {
 	}
 
 	wantCode(t, e.Load(t.Context(), iotest.ErrReader(errors.New("broken disk"))), fault.Internal)
-	for name, bad := range map[string][]byte{"no archive": []byte("nonsense"), "nothing": nil, "no manifest": tarball(func(w *tar.Writer) { file(w, "x", nil, 0o644) })} {
+	for name, bad := range map[string][]byte{"no archive": []byte("nonsense"), "nothing": nil, "no manifest": enginetest.Tar(enginetest.File{Name: "x", Mode: 0o644})} {
 		if err := e.Load(t.Context(), bytes.NewReader(bad)); err == nil {
 			t.Errorf("%s is loaded", name)
 		}

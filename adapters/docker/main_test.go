@@ -1,22 +1,16 @@
 package docker
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
-	"cyberagent/domain/canon"
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -28,7 +22,6 @@ import (
 var lab struct {
 	once   sync.Once
 	err    error
-	dir    string
 	engine *Engine
 	image  string
 	tag    string
@@ -47,7 +40,6 @@ func TestMain(m *testing.M) {
 }
 
 func closeLab() error {
-	defer func() { _ = os.RemoveAll(lab.dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	left, err := lab.engine.FindOwned(ctx, lab.inst)
@@ -96,19 +88,16 @@ func openLab() error {
 	if _, err := e.api(ctx); err != nil {
 		return err
 	}
-	if lab.dir, err = os.MkdirTemp("", "cyberagent-docker-test-"); err != nil {
-		return err
-	}
-	lab.engine, lab.inst = e, id.Installation("inst_"+base32())
-	archive, tag, err := testImage(lab.dir, nil)
+	lab.engine, lab.inst = e, id.Installation(enginetest.NewID(id.KindInstallation))
+	img, err := testImage(nil)
 	if err != nil {
 		return err
 	}
-	lab.tag = tag
-	if err := e.Load(ctx, bytes.NewReader(archive)); err != nil {
+	lab.tag = img.Tag
+	if err := e.Load(ctx, bytes.NewReader(img.Tar)); err != nil {
 		return err
 	}
-	lab.image, err = imageID(ctx, e, tag)
+	lab.image, err = imageID(ctx, e, img.Tag)
 	return err
 }
 
@@ -121,196 +110,32 @@ func imageID(ctx context.Context, e *Engine, tag string) (string, error) {
 	return img.ID, err
 }
 
-// testImage returns a docker-archive with the test runner, and its random tag.
-// edit may change the image's config.
-func testImage(dir string, edit func(config map[string]any)) ([]byte, string, error) {
-	runner := filepath.Join(dir, "runner")
-	if _, err := os.Stat(runner); err != nil {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", runner, "./testdata/runner")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
-		if out, err := build.CombinedOutput(); err != nil {
-			return nil, "", fmt.Errorf("build the test runner: %w: %s", err, out)
-		}
-	}
-	program, err := os.ReadFile(runner)
+// testImage makes an image with the test runner. edit may change its config.
+func testImage(edit func(config map[string]any)) (enginetest.Image, error) {
+	runner, err := enginetest.Program("cyberagent/adapters/docker/testdata/runner")
 	if err != nil {
-		return nil, "", err
+		return enginetest.Image{}, err
 	}
-	layer := tarball(func(w *tar.Writer) {
-		for _, d := range []string{"dev", "proc", "sys", "tmp", "etc", "workspace", "standard-code", "standard-code/cache"} {
-			_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755})
-		}
-		file(w, "standard-code/runner", program, 0o755)
-	})
-	config := map[string]any{
-		"Entrypoint": []string{isolation.RunnerPath},
-		"Labels":     map[string]string{isolation.LabelProtocol: "test"},
-	}
-	if edit != nil {
-		edit(config)
-	}
-	tag := "cyberagent-docker-test:" + rand.Text()
-	image, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux", "config": config,
-		"history": []any{map[string]string{"comment": tag}}, // an id of its own
-		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + canon.SHA256(layer)}},
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	manifest, err := json.Marshal([]any{map[string]any{"Config": "config.json", "RepoTags": []string{tag}, "Layers": []string{"layer.tar"}}})
-	if err != nil {
-		return nil, "", err
-	}
-	return tarball(func(w *tar.Writer) {
-		file(w, "config.json", image, 0o644)
-		file(w, "layer.tar", layer, 0o644)
-		file(w, "manifest.json", manifest, 0o644)
-	}), tag, nil
-}
-
-func tarball(fill func(*tar.Writer)) []byte {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	fill(w)
-	_ = w.Close()
-	return b.Bytes()
-}
-
-func file(w *tar.Writer, name string, content []byte, mode int64) {
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content))})
-	_, _ = w.Write(content)
-}
-
-func base32() string {
-	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	b := make([]byte, id.Len)
-	_, _ = rand.Read(b)
-	for i := range b {
-		b[i] = alphabet[b[i]%32]
-	}
-	return string(b)
+	return enginetest.NewImage("cyberagent-docker-test", "test", []enginetest.File{{Name: "standard-code/runner", Body: runner, Mode: 0o755}}, edit)
 }
 
 // job is one admission's container in a test.
 type job struct {
 	*Engine
-	t     *testing.T
-	spec  isolation.Spec
-	owner ports.Ownership
-	id    ports.ContainerID
-	props isolation.Properties
+	*enginetest.Job
 }
 
 // newJob makes a spec on an empty Drydock; do is the test runner's instruction.
 func newJob(t *testing.T, do string, stdin isolation.Stdin) *job {
 	t.Helper()
 	e := realEngine(t)
-	j := &job{Engine: e, t: t, owner: ports.Ownership{Admission: id.Admission("adm_" + base32()), Installation: lab.inst}}
-	j.spec = newSpec(t, j.owner, lab.image, do, stdin)
-	t.Cleanup(func() {
-		found, err := e.Find(context.Background(), j.owner.Admission)
-		if err != nil {
-			t.Errorf("clean-up: %v", err)
-		}
-		for _, c := range found {
-			if c.Labels[isolation.LabelAdmission] != string(j.owner.Admission) {
-				continue // the test's own business
-			}
-			if err := e.Remove(context.Background(), c.ID, j.owner); err != nil {
-				t.Errorf("clean-up: %v", err)
-			}
-		}
-	})
-	return j
-}
-
-func newSpec(t *testing.T, owner ports.Ownership, image, do string, stdin isolation.Stdin) isolation.Spec {
-	t.Helper()
-	root, mask := t.TempDir(), filepath.Join(t.TempDir(), "mask")
-	must(t, os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: /elsewhere\n"), 0o644))
-	must(t, os.Chmod(root, 0o777))
-	must(t, os.WriteFile(mask, []byte(isolation.MaskContent), isolation.MaskMode))
-	spec, err := isolation.NewSpec(owner.Admission, owner.Installation, image, root, isolation.MaskFacts{
-		Path: mask, Kind: isolation.Regular, Links: 1, Mode: isolation.MaskMode, Content: []byte(isolation.MaskContent),
-	}, "test", []byte(do), stdin)
-	must(t, err)
-	return spec
+	return &job{e, enginetest.NewJob(t, e, lab.inst, lab.image, do, stdin)}
 }
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func (j *job) create() {
-	j.t.Helper()
-	var err error
-	j.id, j.props, err = j.Create(j.t.Context(), j.spec)
-	must(j.t, err)
-}
-
-// run creates, attaches, starts and waits, and returns both streams and the exit.
-func (j *job) run() (stdout, stderr string, exit ports.Exit) {
-	j.t.Helper()
-	j.create()
-	wait := j.outputs()
-	exits := j.waits()
-	must(j.t, j.Start(j.t.Context(), j.id))
-	stdout, stderr = wait()
-	return stdout, stderr, exits()
-}
-
-// outputs attaches and reads both streams to their end.
-func (j *job) outputs() func() (string, string) {
-	j.t.Helper()
-	out, err := j.Attach(j.t.Context(), j.id)
-	must(j.t, err)
-	type read struct {
-		b   []byte
-		err error
-	}
-	outs, errs := make(chan read, 1), make(chan read, 1)
-	for r, c := range map[io.Reader]chan read{out.Stdout: outs, out.Stderr: errs} {
-		go func() {
-			b, err := io.ReadAll(r)
-			c <- read{b, err}
-		}()
-	}
-	return func() (string, string) {
-		j.t.Helper()
-		o, e := <-outs, <-errs
-		must(j.t, o.err)
-		must(j.t, e.err)
-		must(j.t, out.Close())
-		return string(o.b), string(e.b)
-	}
-}
-
-// waits begins to wait at once and returns how to get the exit.
-func (j *job) waits() func() ports.Exit {
-	j.t.Helper()
-	type result struct {
-		exit ports.Exit
-		err  error
-	}
-	c := make(chan result, 1)
-	go func() {
-		exit, err := j.Wait(j.t.Context(), j.id)
-		c <- result{exit, err}
-	}()
-	return func() ports.Exit {
-		j.t.Helper()
-		select {
-		case r := <-c:
-			must(j.t, r.err)
-			return r.exit
-		case <-time.After(30 * time.Second):
-			j.t.Fatal("Wait did not answer")
-			return ports.Exit{}
-		}
 	}
 }
 

@@ -123,23 +123,23 @@ func TestRemove(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				if err := j.Remove(t.Context(), j.id, j.owner); err != nil {
+				if err := j.Remove(t.Context(), j.ID, j.Owner); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		_, err := j.Inspect(t.Context(), j.id)
+		_, err := j.Inspect(t.Context(), j.ID)
 		wantCode(t, err, fault.NotFound)
-		must(t, j.Remove(t.Context(), j.id, j.owner))
+		must(t, j.Remove(t.Context(), j.ID, j.Owner))
 	})
 	t.Run("another's", func(t *testing.T) {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
-		j.create()
-		other := ports.Ownership{Admission: j.owner.Admission, Installation: "inst_X"}
-		wantCode(t, j.Remove(t.Context(), j.id, other), fault.RecoveryRequired)
-		wantCode(t, j.Remove(t.Context(), j.id[:12], j.owner), "") // the beginning of an id is no container
-		if _, err := j.Inspect(t.Context(), j.id); err != nil {
+		j.Make()
+		other := ports.Ownership{Admission: j.Owner.Admission, Installation: "inst_X"}
+		wantCode(t, j.Remove(t.Context(), j.ID, other), fault.RecoveryRequired)
+		wantCode(t, j.Remove(t.Context(), j.ID[:12], j.Owner), "") // the beginning of an id is no container
+		if _, err := j.Inspect(t.Context(), j.ID); err != nil {
 			t.Error(err)
 		}
 	})
@@ -150,7 +150,7 @@ func foreignContainer(t *testing.T, j *job) string {
 	t.Helper()
 	c, err := j.api(t.Context())
 	must(t, err)
-	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: lab.image, Labels: map[string]string{"theirs": "yes"}}, nil, nil, nil, j.spec.Name())
+	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: lab.image, Labels: map[string]string{"theirs": "yes"}}, nil, nil, nil, j.Spec.Name())
 	must(t, err)
 	t.Cleanup(func() { _ = c.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true}) })
 	return made.ID
@@ -159,14 +159,14 @@ func foreignContainer(t *testing.T, j *job) string {
 func TestForeignContainerIsPreserved(t *testing.T) {
 	j := newJob(t, "exit 0", isolation.StdinClosed)
 	theirs := foreignContainer(t, j)
-	_, _, err := j.Create(t.Context(), j.spec)
+	_, _, err := j.Create(t.Context(), j.Spec)
 	wantCode(t, err, fault.RecoveryRequired)
-	found, err := j.Find(t.Context(), j.owner.Admission)
+	found, err := j.Find(t.Context(), j.Owner.Admission)
 	must(t, err)
 	if len(found) != 1 || string(found[0].ID) != theirs {
 		t.Errorf("%+v", found)
 	}
-	wantCode(t, j.Remove(t.Context(), ports.ContainerID(theirs), j.owner), fault.RecoveryRequired)
+	wantCode(t, j.Remove(t.Context(), ports.ContainerID(theirs), j.Owner), fault.RecoveryRequired)
 	owned, err := j.FindOwned(t.Context(), lab.inst)
 	must(t, err)
 	if slices.ContainsFunc(owned, func(c ports.Container) bool { return string(c.ID) == theirs }) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -91,9 +92,9 @@ func TestEngine_StartSendsOneRequest(t *testing.T) {
 
 func TestStart_OnceOnly(t *testing.T) {
 	j := newJob(t, "out 1 0", isolation.StdinClosed)
-	out, _, _ := j.run()
-	wantCode(t, j.Start(t.Context(), j.id), fault.RecoveryRequired)
-	c, err := j.Inspect(t.Context(), j.id)
+	out, _, _ := j.Run()
+	wantCode(t, j.Start(t.Context(), j.ID), fault.RecoveryRequired)
+	c, err := j.Inspect(t.Context(), j.ID)
 	must(t, err)
 	if out != "a" || c.State != ports.StateExited || c.StartedAt.IsZero() || c.FinishedAt.Before(c.StartedAt) {
 		t.Errorf("%q %+v", out, c)
@@ -105,17 +106,17 @@ func TestStart_OnceOnly(t *testing.T) {
 func TestStart_Failure(t *testing.T) {
 	image := loadImage(t, nil)
 	j := newJob(t, "exit 0", isolation.StdinClosed)
-	j.spec = newSpec(t, j.owner, image, "exit 0", isolation.StdinClosed)
+	j.Spec = enginetest.NewSpec(t, j.Owner, image, "exit 0", isolation.StdinClosed)
 	// The runner's directory is in the image; a Drydock that is not a directory
 	// makes the runtime fail.
-	root := j.spec.Properties().Mounts[0].Source
-	j.create()
+	root := j.Spec.Properties().Mounts[0].Source
+	j.Make()
 	must(t, os.RemoveAll(root))
 	must(t, os.WriteFile(root, nil, 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
-	go func() { _, err := j.Wait(ctx, j.id); waited <- err }()
-	err := j.Start(t.Context(), j.id)
+	go func() { _, err := j.Wait(ctx, j.ID); waited <- err }()
+	err := j.Start(t.Context(), j.ID)
 	wantCode(t, err, fault.StartFailed)
 	select {
 	case err := <-waited:
@@ -124,10 +125,10 @@ func TestStart_Failure(t *testing.T) {
 	}
 	cancel()
 	soon(t, time.Second, "Wait", func() { wantCode(t, <-waited, fault.EngineTimeout) })
-	c, err := j.Inspect(t.Context(), j.id)
+	c, err := j.Inspect(t.Context(), j.ID)
 	must(t, err)
 	if c.State != ports.StateCreated || !c.StartedAt.IsZero() || c.Error == "" {
 		t.Errorf("%+v", c)
 	}
-	must(t, j.Remove(t.Context(), j.id, j.owner))
+	must(t, j.Remove(t.Context(), j.ID, j.Owner))
 }

@@ -106,22 +106,22 @@ func TestStdin_EmptyPipeEnds(t *testing.T) {
 }
 
 func emptyPipe(j *job) {
-	ctx, cancel := context.WithTimeout(j.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(j.T.Context(), 20*time.Second)
 	defer cancel()
 	err := func() (err error) {
-		if j.id, _, err = j.Create(ctx, j.spec); err != nil {
+		if j.ID, _, err = j.Create(ctx, j.Spec); err != nil {
 			return err
 		}
-		out, err := j.Attach(ctx, j.id)
+		out, err := j.Attach(ctx, j.ID)
 		if err != nil {
 			return err
 		}
 		defer out.Close()
 		go discard(out.Stdout)
-		if err := j.Start(ctx, j.id); err != nil {
+		if err := j.Start(ctx, j.ID); err != nil {
 			return err
 		}
-		in, err := j.AttachStdin(ctx, j.id)
+		in, err := j.AttachStdin(ctx, j.ID)
 		if err != nil {
 			return err
 		}
@@ -135,13 +135,13 @@ func emptyPipe(j *job) {
 		if string(report) != "0 <nil>" {
 			return errors.New(string(report))
 		}
-		if exit, err := j.Wait(ctx, j.id); err != nil || exit.Code != 0 {
+		if exit, err := j.Wait(ctx, j.ID); err != nil || exit.Code != 0 {
 			return errors.Join(err, errors.New("exit"))
 		}
-		return j.Remove(ctx, j.id, j.owner)
+		return j.Remove(ctx, j.ID, j.Owner)
 	}()
 	if err != nil {
-		j.t.Error(err)
+		j.T.Error(err)
 	}
 }
 
@@ -149,10 +149,10 @@ func TestStdin_Delivers(t *testing.T) {
 	content := make([]byte, 1<<20)
 	_, _ = rand.Read(content)
 	j := newJob(t, "stdin", isolation.StdinPipe)
-	j.create()
-	read := j.outputs()
-	must(t, j.Start(t.Context(), j.id))
-	in, err := j.AttachStdin(t.Context(), j.id)
+	j.Make()
+	read := j.Outputs()
+	must(t, j.Start(t.Context(), j.ID))
+	in, err := j.AttachStdin(t.Context(), j.ID)
 	must(t, err)
 	for chunk := range slices.Chunk(content, 64<<10) {
 		_, err := in.Write(chunk)
@@ -163,7 +163,7 @@ func TestStdin_Delivers(t *testing.T) {
 	if out != string(content) || report != "1048576 <nil>" {
 		t.Errorf("%d bytes back, %s", len(out), report)
 	}
-	_, err = j.AttachStdin(t.Context(), j.id)
+	_, err = j.AttachStdin(t.Context(), j.ID)
 	if err == nil {
 		t.Error("a second attachment")
 	}
@@ -171,15 +171,15 @@ func TestStdin_Delivers(t *testing.T) {
 
 func TestStdin_CommandThatNeverReads(t *testing.T) {
 	j := newJob(t, "noread 60000", isolation.StdinPipe)
-	j.create()
-	read := j.outputs()
-	must(t, j.Start(t.Context(), j.id))
-	in, err := j.AttachStdin(t.Context(), j.id)
+	j.Make()
+	read := j.Outputs()
+	must(t, j.Start(t.Context(), j.ID))
+	in, err := j.AttachStdin(t.Context(), j.ID)
 	must(t, err)
 	wrote := make(chan error, 1)
 	go func() { _, err := in.Write(make([]byte, 8<<20)); wrote <- err }()
 	time.Sleep(100 * time.Millisecond)
-	must(t, j.Kill(t.Context(), j.id))
+	must(t, j.Kill(t.Context(), j.ID))
 	soon(t, 5*time.Second, "Write", func() {
 		if err := <-wrote; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%v", err)

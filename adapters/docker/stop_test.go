@@ -43,11 +43,11 @@ func TestEngine_StopFaults(t *testing.T) {
 func ready(t *testing.T) (*job, func() ports.Exit) {
 	t.Helper()
 	j := newJob(t, "sleep 60000", isolation.StdinClosed)
-	j.create()
-	out, err := j.Attach(t.Context(), j.id)
+	j.Make()
+	out, err := j.Attach(t.Context(), j.ID)
 	must(t, err)
-	exit := j.waits()
-	must(t, j.Start(t.Context(), j.id))
+	exit := j.Exits()
+	must(t, j.Start(t.Context(), j.ID))
 	_, err = io.ReadFull(out.Stdout, make([]byte, len("ready\n")))
 	must(t, err)
 	go discard(out.Stdout)
@@ -59,17 +59,17 @@ func ready(t *testing.T) (*job, func() ports.Exit) {
 func TestStopKillFreezeThaw(t *testing.T) {
 	t.Run("Stop", func(t *testing.T) {
 		j, exit := ready(t)
-		must(t, j.Stop(t.Context(), j.id))
+		must(t, j.Stop(t.Context(), j.ID))
 		if got := exit(); got != (ports.Exit{Code: 15}) {
 			t.Errorf("%+v", got)
 		}
 		for _, again := range []func(context.Context, ports.ContainerID) error{j.Stop, j.Kill, j.Freeze, j.Thaw} {
-			must(t, again(t.Context(), j.id))
+			must(t, again(t.Context(), j.ID))
 		}
 	})
 	t.Run("Kill", func(t *testing.T) {
 		j, exit := ready(t)
-		must(t, j.Kill(t.Context(), j.id))
+		must(t, j.Kill(t.Context(), j.ID))
 		if got := exit(); got != (ports.Exit{Code: 137}) {
 			t.Errorf("%+v", got)
 		}
@@ -78,33 +78,33 @@ func TestStopKillFreezeThaw(t *testing.T) {
 		j, exit := ready(t)
 		other, err := New(Config{Socket: os.Getenv("CYBERAGENT_DOCKER_SOCKET")})
 		must(t, err)
-		must(t, other.Kill(t.Context(), j.id))
+		must(t, other.Kill(t.Context(), j.ID))
 		if got := exit(); got != (ports.Exit{Code: 137, Interrupted: true}) {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("Freeze and Thaw", func(t *testing.T) {
 		j, exit := ready(t)
-		must(t, j.Freeze(t.Context(), j.id))
-		must(t, j.Freeze(t.Context(), j.id))
-		c, err := j.Inspect(t.Context(), j.id)
+		must(t, j.Freeze(t.Context(), j.ID))
+		must(t, j.Freeze(t.Context(), j.ID))
+		c, err := j.Inspect(t.Context(), j.ID)
 		must(t, err)
 		if c.State != ports.StatePaused {
 			t.Errorf("%+v", c)
 		}
-		must(t, j.Thaw(t.Context(), j.id))
-		must(t, j.Thaw(t.Context(), j.id))
-		must(t, j.Freeze(t.Context(), j.id))
-		must(t, j.Kill(t.Context(), j.id)) // also a frozen one
+		must(t, j.Thaw(t.Context(), j.ID))
+		must(t, j.Thaw(t.Context(), j.ID))
+		must(t, j.Freeze(t.Context(), j.ID))
+		must(t, j.Kill(t.Context(), j.ID)) // also a frozen one
 		if got := exit(); got != (ports.Exit{Code: 137}) {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("a container that never ran", func(t *testing.T) {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
-		j.create()
+		j.Make()
 		for _, fn := range []func(context.Context, ports.ContainerID) error{j.Stop, j.Kill, j.Freeze, j.Thaw} {
-			must(t, fn(t.Context(), j.id))
+			must(t, fn(t.Context(), j.ID))
 		}
 	})
 	t.Run("no container", func(t *testing.T) {

@@ -126,17 +126,17 @@ func TestEngine_WaitFaults(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Run("not before the start", func(t *testing.T) {
 		j := newJob(t, "exit 3", isolation.StdinClosed)
-		j.create()
+		j.Make()
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := j.Wait(ctx, j.id)
+		_, err := j.Wait(ctx, j.ID)
 		wantCode(t, err, fault.EngineTimeout)
-		exit := j.waits()
-		must(t, j.Start(t.Context(), j.id))
+		exit := j.Exits()
+		must(t, j.Start(t.Context(), j.ID))
 		if got := exit(); got != (ports.Exit{Code: 3}) {
 			t.Errorf("%+v", got)
 		}
-		got, err := j.Wait(t.Context(), j.id)
+		got, err := j.Wait(t.Context(), j.ID)
 		must(t, err)
 		if got != (ports.Exit{Code: 3}) {
 			t.Errorf("after the end: %+v", got)
@@ -146,15 +146,15 @@ func TestWait(t *testing.T) {
 		before := runtime.NumGoroutine()
 		for i := range 6 {
 			j := newJob(t, "exit 4", isolation.StdinClosed)
-			j.create()
-			must(t, j.Start(t.Context(), j.id))
+			j.Make()
+			must(t, j.Start(t.Context(), j.ID))
 			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 			soon(t, 5*time.Second, "Wait", func() {
-				if got := j.waits()(); got != (ports.Exit{Code: 4}) {
+				if got := j.Exits()(); got != (ports.Exit{Code: 4}) {
 					t.Errorf("%+v", got)
 				}
 			})
-			must(t, j.Remove(t.Context(), j.id, j.owner))
+			must(t, j.Remove(t.Context(), j.ID, j.Owner))
 		}
 		time.Sleep(50 * time.Millisecond)
 		if after := runtime.NumGoroutine(); after > before+2 {
@@ -163,18 +163,18 @@ func TestWait(t *testing.T) {
 	})
 	t.Run("a removed container has no exit", func(t *testing.T) {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
-		j.create()
+		j.Make()
 		waited := make(chan error, 1)
-		go func() { _, err := j.Wait(t.Context(), j.id); waited <- err }()
+		go func() { _, err := j.Wait(t.Context(), j.ID); waited <- err }()
 		time.Sleep(100 * time.Millisecond)
-		must(t, j.Remove(t.Context(), j.id, j.owner))
+		must(t, j.Remove(t.Context(), j.ID, j.Owner))
 		soon(t, 5*time.Second, "Wait", func() { wantCode(t, <-waited, fault.NotFound) })
 	})
 }
 
 func TestWait_OutOfMemory(t *testing.T) {
 	j := newJob(t, "eat", isolation.StdinClosed)
-	_, _, exit := j.run()
+	_, _, exit := j.Run()
 	if exit != (ports.Exit{Code: 137, OOMKilled: true}) {
 		t.Errorf("%+v", exit)
 	}
