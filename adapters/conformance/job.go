@@ -91,10 +91,7 @@ func (j *job) binding(o order, args []string, mask isolation.FileID) runnerproto
 		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRun, Admission: string(o.adm), ManifestSHA256: noDigest, CommandSHA256: noDigest,
 		Toolchain: "go", Arguments: append([]string{}, args...), Workdir: ".", Stdin: o.stdin,
 		TimeoutMillis: o.timeout.Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
-		Quota: runnerproto.Quota{
-			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
-			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
-		},
+		Quota: runnerproto.FixedQuota(),
 		Host: isolation.Host{
 			Workspace: j.c.fileID(j.root), Mask: mask, Namespaces: hostNamespaces(), PrivateCgroup: j.c.facts.PrivateCgroup,
 		},

@@ -34,9 +34,11 @@ func (s *Service) ledger(ctx context.Context, r *Report) (facts ports.LedgerFact
 		r.add("ledger", Warning, fmt.Sprintf("%s has mode %04o; others can read it", f.Path, f.Mode), "chmod 600 "+shellQuote(f.Path))
 	case f.Schema < f.Newest:
 		r.add("ledger", OK, fmt.Sprintf("%s has schema %s; the next verb brings it to %s", f.Path, f.Schema, f.Newest), "")
-		return ports.LedgerFacts{}
 	default:
 		r.add("ledger", OK, fmt.Sprintf("%s, schema %s, mode %04o", f.Path, f.Schema, f.Mode), "")
+	}
+	if f.Schema < f.Newest {
+		return ports.LedgerFacts{} // opening it would migrate it
 	}
 	return f
 }

@@ -196,15 +196,15 @@ func (s *Service) clean(ctx context.Context, d drydock.Drydock, name string, ans
 	}
 	now := s.Clock.Now()
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
-		now1, err := rec.Drydock(d.ID)
+		present, err := rec.Drydock(d.ID)
 		if err != nil {
 			return err
 		}
-		if now1.Status == drydock.Cleaned {
-			v.Status, v.Generation = now1.Status, now1.Generation
+		if present.Status == drydock.Cleaned {
+			v.Status, v.Generation = present.Status, present.Generation
 			return answer(rec, v) // another process was faster
 		}
-		done := now1.Clean(now)
+		done := present.Clean(now)
 		v.Status, v.Generation = done.Status, done.Generation
 		if err := s.take(rec, done, s.step(done, drydock.VerbCleanup, drydock.Done, name, nil, now)); err != nil {
 			return err

@@ -58,19 +58,23 @@ type CompactView struct {
 // Anything in doubt is kept and named. It joins the Checkpoints of those that
 // stay. Without Confirm it only says so.
 func (s *Service) GC(ctx context.Context, in GCInput) (GCView, error) {
-	v, states, err := s.surveyAll(ctx)
-	if err != nil || in.Confirm == "" {
+	if in.Confirm == "" {
+		v, _, err := s.surveyAll(ctx)
 		return v, err
 	}
 	key, err := operation.NewKey("", "drydock.gc", in.OperationKey, in.Confirm)
 	if err != nil {
-		return v, err
+		return GCView{}, err
 	}
 	var old GCView
 	answered, begun, err := s.recall(ctx, key, &old)
 	if err != nil || answered {
 		old.Replayed = answered
 		return old, err
+	}
+	v, states, err := s.surveyAll(ctx)
+	if err != nil {
+		return v, err
 	}
 	if !begun && v.Digest != in.Confirm {
 		return v, fault.New(fault.TrustMismatch, "this is not what was confirmed").At("confirm").
@@ -90,7 +94,17 @@ func (s *Service) GC(ctx context.Context, in GCInput) (GCView, error) {
 	if v.Compact, err = s.compactAll(ctx); err != nil {
 		return v, err
 	}
-	err = s.Ledger.Write(ctx, func(rec ports.Records) error { return key.Answer(rec, v) })
+	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
+		// Another process with the same key may have come to the end first.
+		if answered, _, err := recallIn(rec, key, &old); err != nil || answered {
+			old.Replayed = answered
+			return err
+		}
+		return key.Answer(rec, v)
+	})
+	if old.Replayed {
+		v = old
+	}
 	return v, err
 }
 

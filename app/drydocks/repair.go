@@ -116,8 +116,11 @@ func (s *Service) beginRepair(ctx context.Context, key operation.Key, rid id.Run
 func (s *Service) finishRepair(ctx context.Context, key operation.Key, d drydock.Drydock, begun drydock.Step, r drydock.Repaired) (RepairView, error) {
 	now := s.Clock.Now()
 	status, reason := drydock.Status(begun.Facts["status"]), begun.Facts["reason"]
-	if err := s.Worktrees.Verify(ctx, d.Place); fault.CodeOf(err) == fault.IntegrityLost || !r.Intact {
+	switch err := s.Worktrees.Verify(ctx, d.Place); {
+	case fault.CodeOf(err) == fault.IntegrityLost || !r.Intact:
 		status, reason = drydock.RecoveryRequired, "the worktree or its mask changed during a repair"
+	case err != nil: // not known: the repair stays pending, and the same call repeats it
+		return RepairView{}, err
 	}
 	v := RepairView{
 		Protocol: RepairProtocol, RunID: d.Run, DrydockID: d.ID, ExecutionID: id.Admission(begun.Facts["execution"]),

@@ -82,7 +82,7 @@ type View struct {
 	// none; Cleaning says that the clean-up began, which only ends with it.
 	Pending  drydock.Verb `json:"pending"`
 	Cleaning bool         `json:"cleanup_pending"`
-	// Storage is what the Checkpoints take on disk.
+	// CheckpointBytes is what the Checkpoints take on disk.
 	CheckpointBytes int64     `json:"checkpoint_bytes"`
 	CreatedAt       time.Time `json:"created_at"`
 	UpdatedAt       time.Time `json:"updated_at"`

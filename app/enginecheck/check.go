@@ -32,7 +32,7 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 		return r, err
 	}
 	e := admission.Evidence{
-		Gates:  admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		Gates:  admission.AllGates(),
 		Engine: &engine, Image: &image, AllowDesktop: s.AllowDesktop,
 	}
 	r.EngineVersion, r.ImageID = e.Engine.Version, e.Image.ID
@@ -72,10 +72,7 @@ func (s *Service) try(ctx context.Context, e admission.Evidence, r *Report) (err
 		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRun, Admission: string(a), ManifestSHA256: manifest, CommandSHA256: manifest,
 		Toolchain: string(command.Go), Arguments: []string{"version"}, Workdir: ".", Stdin: isolation.StdinClosed,
 		TimeoutMillis: timeout.Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
-		Quota: runnerproto.Quota{
-			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
-			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
-		},
+		Quota: runnerproto.FixedQuota(),
 		Host: isolation.Host{
 			Workspace: scratch.ID, Mask: mask.ID, Namespaces: s.Meter.Namespaces(), PrivateCgroup: e.Engine.PrivateCgroup,
 		},

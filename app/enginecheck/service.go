@@ -92,7 +92,7 @@ type Report struct {
 	CheckedAt time.Time `json:"checked_at"`
 }
 
-// differs says that a property is not the contract's, and keeps both values.
+// add keeps every property with both values, and which are not the contract's.
 func (r *Report) add(proof string, want, got []isolation.Fact, wrong []isolation.Difference) {
 	found := map[string]string{}
 	for _, f := range got {

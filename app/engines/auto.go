@@ -50,19 +50,19 @@ func (a *Auto) Choose(ctx context.Context) (ports.Engine, string) {
 	// Not the caller's cancellation: the choice outlives the call.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.EngineCall)
 	defer cancel()
+	return a.pick(func(i int) Judgement { return a.Judge.of(ctx, a.Engines[i]) })
+}
+
+// pick is the rule: the first engine that is ready, or else the first.
+func (a *Auto) pick(judged func(i int) Judgement) (ports.Engine, string) {
 	var first string
 	for i, e := range a.Engines {
-		j, err := a.Judge.Judge(ctx, e)
-		if err != nil {
-			j = refusal(e, err)
-		}
-		if j.Ready() {
-			if i == 0 {
-				return e, ""
-			}
+		switch j := judged(i); {
+		case j.Ready() && i == 0:
+			return e, ""
+		case j.Ready():
 			return e, fmt.Sprintf("using %s, for %s is not ready (%s)", e.Engine(), a.Engines[0].Engine(), first)
-		}
-		if i == 0 {
+		case i == 0:
 			first = j.Why()
 		}
 	}

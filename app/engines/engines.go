@@ -62,10 +62,19 @@ func (g Judge) Judge(ctx context.Context, e ports.Engine) (Judgement, error) {
 	}
 	// The gates are this process's, not the engine's.
 	j.Refused = admission.Evaluate(admission.Evidence{
-		Gates:  admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		Gates:  admission.AllGates(),
 		Engine: &j.Facts, Image: &j.Image, AllowDesktop: g.AllowDesktop,
 	})
 	return j, nil
+}
+
+// of judges an engine; one that cannot be asked is refused.
+func (g Judge) of(ctx context.Context, e ports.Engine) Judgement {
+	j, err := g.Judge(ctx, e)
+	if err != nil {
+		return refusal(e, err)
+	}
+	return j
 }
 
 // refusal makes a judgement of an engine about which nothing could be found out.

@@ -50,11 +50,10 @@ type Service struct {
 // is part of the answer.
 func (s Service) List(ctx context.Context) List {
 	v := List{Protocol: ListProtocol, Setting: s.Setting, Engines: []Listed{}}
-	for _, e := range s.Auto.Engines {
-		j, err := s.Auto.Judge.Judge(ctx, e)
-		if err != nil {
-			j = refusal(e, err)
-		}
+	all := make([]Judgement, len(s.Auto.Engines))
+	for i, e := range s.Auto.Engines {
+		j := s.Auto.Judge.of(ctx, e)
+		all[i] = j
 		l := Listed{
 			Engine: e.Engine(), Endpoint: s.Endpoint(e.Engine()), Reachability: j.Facts.Reachability,
 			Version: j.Facts.Version, APIVersion: j.Facts.APIVersion, Runtime: j.Facts.Runtime,
@@ -71,7 +70,7 @@ func (s Service) List(ctx context.Context) List {
 		v.Chosen = s.Configured.Engine()
 		return v
 	}
-	e, notice := s.Auto.Choose(ctx)
+	e, notice := s.Auto.pick(func(i int) Judgement { return all[i] })
 	v.Chosen, v.Notice = e.Engine(), notice
 	return v
 }

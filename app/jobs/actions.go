@@ -105,7 +105,7 @@ func (m *Manager) Read(ctx context.Context, jid id.Job, cursor, most int64, pati
 	if err != nil {
 		return Answer{}, err
 	}
-	p, err := v.await(ctx, cursor, most, patience)
+	p, _, err := v.await(ctx, cursor, most, patience)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -119,15 +119,16 @@ func (v *live) brief() *JobView {
 	return view
 }
 
-// await reads, and waits for something to read.
-func (v *live) await(ctx context.Context, cursor, most int64, patience time.Duration) (job.Page, error) {
+// await reads, and waits for something to read. It also says whether the Job had
+// ended before it read: then an empty page is the end of the output.
+func (v *live) await(ctx context.Context, cursor, most int64, patience time.Duration) (p job.Page, ended bool, err error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
 		j, changed := v.now()
 		p, err := v.read(cursor, most)
 		if err != nil || len(p.Frames) > 0 || j.State.Terminal() || patience == 0 {
-			return p, err
+			return p, j.State.Terminal(), err
 		}
 		select {
 		case <-changed:
@@ -136,7 +137,7 @@ func (v *live) await(ctx context.Context, cursor, most int64, patience time.Dura
 		case <-late.C:
 			patience = 0
 		case <-ctx.Done():
-			return p, nil
+			return p, false, nil
 		}
 	}
 }
@@ -149,12 +150,11 @@ func (m *Manager) Follow(ctx context.Context, jid id.Job, cursor, most int64, ea
 		return Answer{}, err
 	}
 	for {
-		p, err := v.await(ctx, cursor, most, limits.RuntimeWait)
+		p, ended, err := v.await(ctx, cursor, most, limits.RuntimeWait)
 		if err != nil {
 			return Answer{}, err
 		}
-		j, _ := v.now()
-		if len(p.Frames) == 0 && (j.State.Terminal() || ctx.Err() != nil) {
+		if len(p.Frames) == 0 && (ended || ctx.Err() != nil) {
 			return Answer{Job: v.view(), Output: &p}, nil
 		}
 		if cursor = p.Next; len(p.Frames) == 0 {

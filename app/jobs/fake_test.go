@@ -191,7 +191,7 @@ func (l *lab) approve(t testing.TB, p id.Preparation) {
 
 func (l *lab) open(t testing.TB, n int) *jobs.Manager {
 	t.Helper()
-	m, err := l.svc.Open(t.Context(), l.runs[n], admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true})
+	m, err := l.svc.Open(t.Context(), l.runs[n], admission.AllGates())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (m *Manager) launch(ctx context.Context, w wish) (outcome, error) {
 		return outcome{}, err
 	}
 	if !mine {
-		return m.follow(ctx, v)
+		return v.join(ctx, true)
 	}
 	o, err := m.begin(ctx, w, v)
 	if o.live == nil {
@@ -99,12 +99,7 @@ func (m *Manager) launch(ctx context.Context, w wish) (outcome, error) {
 	if err != nil || o.live == nil {
 		return o, err
 	}
-	select {
-	case <-v.launched:
-	case <-ctx.Done():
-		return outcome{}, ctx.Err()
-	}
-	return m.launchedOr(v, false)
+	return v.join(ctx, false)
 }
 
 // claim finds the Job of a key in memory, or makes the place for it.
@@ -127,18 +122,15 @@ func (m *Manager) claim(w wish) (v *live, mine bool, err error) {
 	return v, true, nil
 }
 
-// follow answers a repeated request by the first one's launch.
-func (m *Manager) follow(ctx context.Context, v *live) (outcome, error) {
+// join waits until the launch is decided, and answers the Job, or why it was not
+// launched.
+func (v *live) join(ctx context.Context, replayed bool) (outcome, error) {
 	select {
 	case <-v.launched:
-		return m.launchedOr(v, true)
 	case <-ctx.Done():
-		return outcome{}, ctx.Err()
+		return outcome{}, fault.Wrap(fault.Cancelled, ctx.Err(), "the session ended before the launch was decided").
+			Hint("begin a new session and repeat the request with its key")
 	}
-}
-
-// launchedOr is the Job, or why it was not launched.
-func (m *Manager) launchedOr(v *live, replayed bool) (outcome, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
@@ -182,16 +174,19 @@ func (m *Manager) begin(ctx context.Context, w wish, v *live) (outcome, error) {
 	// The Job's life is its own, not that of the request.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	v.cancel = cancel
-	if m.closed != nil {
+	why := m.closed
+	if why == nil {
+		m.jobs = append(m.jobs, v)
+		m.work.Go(func() { m.execute(work, w, v, p) })
+	}
+	m.mu.Unlock()
+	if why != nil {
 		// Close came meanwhile and waits for the Jobs that it found.
 		cancel()
-		go m.finish(work, w, v, standardcode.Result{}, m.closed)
-		return outcome{}, m.closed
+		m.finish(work, w, v, standardcode.Result{}, why)
+		return outcome{}, why
 	}
-	m.jobs = append(m.jobs, v)
-	m.work.Go(func() { m.execute(work, w, v, p) })
 	return outcome{live: v}, nil
 }
 

@@ -11,8 +11,10 @@ package jobs
 
 import (
 	"context"
+	"errors"
 
 	"cyberagent/app/standardcode"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/job"
 	"cyberagent/domain/lifecycle"
@@ -73,28 +75,30 @@ func (s *Service) interrupt(ctx context.Context, j job.Job) (ended bool, err err
 	released := s.Locks.Dead(j.Owner)
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
 		ended = false
-		now, err := rec.Job(j.ID)
-		if err != nil || now.State.Terminal() {
+		present, err := rec.Job(j.ID)
+		if err != nil || present.State.Terminal() {
 			return err
 		}
 		dead, err := gone(rec, j.Owner, s.Clock.Boot(), released)
 		if err != nil || !dead {
 			return err
 		}
-		if now.Admission == "" {
+		if present.Admission == "" {
 			// It may have died between its admission and its own next step.
-			if a, err := rec.AdmissionOfPreparation(now.Preparation); err == nil {
-				now.Admission = a.ID
+			a, err := rec.AdmissionOfPreparation(present.Preparation)
+			if err != nil && !errors.Is(err, fault.NotFound) {
+				return err
 			}
+			present.Admission = a.ID
 		}
-		if now, err = now.To(job.Interrupted, ownerLost, s.Clock.Now()); err != nil {
+		if present, err = present.To(job.Interrupted, ownerLost, s.Clock.Now()); err != nil {
 			return err
 		}
 		ended = true
-		if err := rec.StepJob(now); err != nil {
+		if err := rec.StepJob(present); err != nil {
 			return err
 		}
-		return rec.AddEvent(ports.Event{Run: now.Run, Kind: "job.interrupted", Subject: string(now.ID), At: now.UpdatedAt})
+		return rec.AddEvent(ports.Event{Run: present.Run, Kind: "job.interrupted", Subject: string(present.ID), At: present.UpdatedAt})
 	})
 	return ended, err
 }

@@ -55,11 +55,7 @@ func (m *Manager) admitted(w wish, v *live, a id.Admission) {
 		return rec.AddEvent(m.event(v, "job.running"))
 	})
 	if err != nil {
-		// A Job that the ledger does not know as running must not run.
-		v.mu.Lock()
-		v.err = err
-		v.mu.Unlock()
-		v.cancel()
+		v.cancel() // a Job that the ledger does not know as running must not run
 	}
 	v.decide()
 }

@@ -50,7 +50,7 @@ func (o Order) Execute() standardcode.ExecuteInput {
 	return standardcode.ExecuteInput{
 		Request: standardcode.Request{
 			Stdin: stdin, Run: o.Run, Generation: o.Generation, Checkpoint: o.Checkpoint,
-			Gates: admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+			Gates: admission.AllGates(),
 			Command: command.Input{
 				Toolchain: string(command.Python), Args: []string{"-c", script, Evidence, o.Token, o.Seconds},
 				Timeout: timeout, Purpose: "selftest",

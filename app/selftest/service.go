@@ -129,7 +129,7 @@ func (s *Service) stage(ctx context.Context, rep *Common) (lanes []*lane, err er
 func (s *Service) ready(ctx context.Context) (version string, err error) {
 	settings := s.StandardCode.Settings
 	e := admission.Evidence{
-		Gates:        admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+		Gates:        admission.AllGates(),
 		AllowDesktop: settings.AllowDesktop,
 	}
 	facts, err := s.Engine.Probe(ctx)

@@ -220,11 +220,8 @@ func bind(adm lifecycle.Admission, c command.Command, host isolation.Host) runne
 		ManifestSHA256: adm.ManifestSHA256, CommandSHA256: adm.CommandSHA256,
 		Toolchain: string(c.Toolchain()), Arguments: c.Args(), Workdir: c.Workdir(), Stdin: adm.Stdin,
 		TimeoutMillis: c.Timeout().Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
-		Quota: runnerproto.Quota{
-			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
-			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
-		},
-		Host: host,
+		Quota: runnerproto.FixedQuota(),
+		Host:  host,
 	}
 }
 

@@ -131,7 +131,7 @@ func (l *lab) approved() standardcode.ExecuteInput {
 		d, err := rec.DrydockOfRun(l.run)
 		in.Request = standardcode.Request{
 			Run: l.run, Generation: d.Generation, Checkpoint: d.Checkpoint,
-			Gates:   admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true},
+			Gates:   admission.AllGates(),
 			Command: command.Input{Toolchain: "go", Args: []string{"version"}, Purpose: "test"},
 		}
 		return err

@@ -129,7 +129,7 @@ func unchanged(rec ports.Records, rid id.Run, auth manifest.Authority) error {
 		return drifted(diff)
 	}
 	if refused := admission.Evaluate(admission.Evidence{
-		Gates: admission.Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true}, Run: &r,
+		Gates: admission.AllGates(), Run: &r,
 		Drydock:   &admission.DrydockFacts{Drydock: d, Present: true},
 		Requested: &admission.Requested{Generation: auth.Generation, Checkpoint: auth.Checkpoint},
 	}); len(refused) > 0 {

@@ -84,7 +84,8 @@ func (r Repairs) Repair(ctx context.Context, d drydock.Drydock, execution id.Adm
 // spec compiles the repair for the present image, mask and root.
 func (r Repairs) spec(ctx context.Context, d drydock.Drydock, execution id.Admission) (isolation.Spec, string, error) {
 	s := r.Service
-	var e admission.Evidence
+	// The gates and the Run were judged by Ready; the image may have gone since.
+	e := admission.Evidence{Gates: admission.AllGates(), AllowDesktop: s.Settings.AllowDesktop}
 	if err := s.gatherEngine(ctx, &e); err != nil {
 		return isolation.Spec{}, "", err
 	}
@@ -103,10 +104,7 @@ func (r Repairs) spec(ctx context.Context, d drydock.Drydock, execution id.Admis
 		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRepair, Admission: string(execution),
 		ManifestSHA256: manifest, Arguments: []string{}, Workdir: ".", Stdin: isolation.StdinClosed,
 		TimeoutMillis: repairTime.Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
-		Quota: runnerproto.Quota{
-			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
-			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
-		},
+		Quota: runnerproto.FixedQuota(),
 		Host: isolation.Host{
 			Workspace: d.Place.RootID, Mask: mask.ID, Namespaces: s.Meter.Namespaces(), PrivateCgroup: e.Engine.PrivateCgroup,
 		},

@@ -54,12 +54,8 @@ uncommitted content is listed and not copied.`,
 					}
 					return s.answer(v, func(w io.Writer) { printSource(w, v, repeated(c, "life", "operation-key")) })
 				}
-				if life == 0 {
-					cfg, err := s.load()
-					if err != nil {
-						return err
-					}
-					life = time.Duration(cfg.Drydock.LifeDays) * 24 * time.Hour
+				if err := s.drydockLife(&life); err != nil {
+					return err
 				}
 				v, err := app.Drydocks.Create(ctx, drydocks.CreateInput{Run: rid, TrustDigest: trust, Life: life, OperationKey: keyOr(key)})
 				if err != nil {

@@ -126,12 +126,13 @@ func drydockFork(s *session) *cli.Command {
 						return err
 					}
 				}
-				if in.Life == 0 {
-					cfg, err := s.load()
-					if err != nil {
+				if c.IsSet("life") {
+					if err := drydocks.CheckLife(in.Life); err != nil {
 						return err
 					}
-					in.Life = time.Duration(cfg.Drydock.LifeDays) * 24 * time.Hour
+				}
+				if err := s.drydockLife(&in.Life); err != nil {
+					return err
 				}
 				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
 				v, err := app.Drydocks.Fork(ctx, in)
@@ -206,4 +207,14 @@ func copyNew(from, to string) error {
 		return bad(err)
 	}
 	return nil
+}
+
+// drydockLife makes a life that nobody gave the configured one.
+func (s *session) drydockLife(life *time.Duration) error {
+	if *life != 0 {
+		return nil
+	}
+	cfg, err := s.load()
+	*life = time.Duration(cfg.Drydock.LifeDays) * 24 * time.Hour
+	return err
 }

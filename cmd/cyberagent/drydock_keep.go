@@ -19,12 +19,7 @@ func drydockRepair(s *session) *cli.Command {
 		Name: "repair", Usage: "give access back to what a command made unreadable, in the fixed container", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `No command runs: the container's own user restores the access bits of what it owns.
 Look at the files afterwards, then take them with a checkpoint.`,
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "enable-permission-control", Usage: "process gate", Destination: &in.Gates.PermissionControl},
-			&cli.BoolFlag{Name: "enable-workspace-sandbox", Usage: "process gate", Destination: &in.Gates.WorkspaceSandbox},
-			&cli.BoolFlag{Name: "enable-docker-execution", Usage: "process gate", Destination: &in.Gates.DockerExecution},
-			keyFlag(&in.OperationKey),
-		},
+		Flags: append(gateFlags(&in.Gates), keyFlag(&in.OperationKey)),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)

@@ -116,7 +116,7 @@ const childPatience = 4 * time.Minute
 
 // Run implements selftest.Processes.
 func (l *lab) Run(ctx context.Context, o selftest.Order) (selftest.Death, error) {
-	return l.process(ctx, o, childPatience)
+	return l.process(ctx, o, 0)
 }
 
 // Kill implements selftest.Processes.
@@ -124,7 +124,7 @@ func (l *lab) Kill(ctx context.Context, o selftest.Order, after time.Duration) (
 	return l.process(ctx, o, after)
 }
 
-// process runs one until its end, or until it is killed.
+// process runs one until its end, or until it is killed; 0 is never.
 func (l *lab) process(ctx context.Context, o selftest.Order, kill time.Duration) (selftest.Death, error) {
 	ctx, cancel := context.WithTimeout(ctx, childPatience)
 	defer cancel()
@@ -155,8 +155,10 @@ func (l *lab) process(ctx context.Context, o selftest.Order, kill time.Duration)
 	if err := cmd.Start(); err != nil {
 		return selftest.Death{}, fault.Wrap(fault.Internal, err, "a process could not be run")
 	}
-	timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
+	if kill > 0 {
+		timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	switch {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -302,22 +303,19 @@ func scRecover(s *session) *cli.Command {
 				if err != nil {
 					return err
 				}
+				var swept, reconciled error
 				if all && !dry {
 					// What a killed `engine check` left is nobody's command.
-					if _, err := app.EngineCheck.Sweep(ctx); err != nil {
-						v.Open++
-					}
+					_, swept = app.EngineCheck.Sweep(ctx)
+				}
+				if !dry {
+					// A Job whose owner is gone has no other end.
+					_, reconciled = app.Jobs.Reconcile(ctx, rid)
 				}
 				if v.Open > 0 {
 					s.code = exitRecovery
 				}
-				if !dry {
-					// A Job whose owner is gone has no other end.
-					if _, err := app.Jobs.Reconcile(ctx, rid); err != nil {
-						return err
-					}
-				}
-				return s.answer(v, func(w io.Writer) { printRecovery(w, v) })
+				return errors.Join(s.answer(v, func(w io.Writer) { printRecovery(w, v) }), swept, reconciled)
 			})
 		},
 	}

@@ -174,11 +174,8 @@ func (j job) binding(t *testing.T, root, mask string) []byte {
 		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRun, Admission: admission, ManifestSHA256: manifest, CommandSHA256: manifest,
 		Toolchain: "go", Arguments: j.args, Workdir: ".", Stdin: isolation.StdinClosed,
 		TimeoutMillis: 10_000, GraceMillis: 500,
-		Quota: runnerproto.Quota{
-			GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
-			HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
-		},
-		Host: hostFacts(t, root, mask),
+		Quota: runnerproto.FixedQuota(),
+		Host:  hostFacts(t, root, mask),
 	}
 	if j.toolchain != "" {
 		b.Toolchain = j.toolchain

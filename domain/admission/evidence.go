@@ -18,6 +18,11 @@ type Gates struct {
 	DockerExecution   bool
 }
 
+// AllGates are the gates of a question that must not stop at them.
+func AllGates() Gates {
+	return Gates{PermissionControl: true, WorkspaceSandbox: true, DockerExecution: true}
+}
+
 // Missing returns the flags that were not given.
 func (g Gates) Missing() []string {
 	var m []string

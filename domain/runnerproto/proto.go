@@ -59,6 +59,14 @@ type Quota struct {
 	HeadroomInodes int64 `json:"headroom_inodes"`
 }
 
+// FixedQuota is the contract's (section 3).
+func FixedQuota() Quota {
+	return Quota{
+		GrowthBytes: limits.GrowthBytes, GrowthEntries: limits.GrowthEntries,
+		HeadroomBytes: limits.HeadroomBytes, HeadroomInodes: limits.HeadroomInodes,
+	}
+}
+
 // Encode returns the canonical JSON that is the runner's second argument.
 func (b Binding) Encode() ([]byte, error) { return canon.JSON(b) }
 
