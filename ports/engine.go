@@ -134,7 +134,8 @@ type Containers interface {
 	// process did not start for sure; any other error leaves that open.
 	Start(ctx context.Context, c ContainerID) error
 	// AttachStdin makes the one input-only attachment of a running container
-	// whose spec has a pipe. Closing it gives the command its EOF.
+	// whose spec has a pipe, also when it is frozen for a moment. Closing it gives
+	// the command its EOF.
 	AttachStdin(ctx context.Context, c ContainerID) (io.WriteCloser, error)
 	// Wait blocks until the process ended. It may be called before Start.
 	Wait(ctx context.Context, c ContainerID) (Exit, error)

@@ -136,7 +136,7 @@ func (c *C) call(fn func()) {
 
 // soon is a guard for what must end by itself: calls whose context ended, and
 // closes. The port gives them a second; a busy machine gets more.
-const soon = 10 * time.Second
+const soon = time.Minute
 
 // within fails the check when fn does not end soon.
 func (c *C) within(what string, fn func()) {

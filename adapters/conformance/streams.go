@@ -19,6 +19,7 @@ func streamChecks() []Check {
 		Check{Name: "a closed stdin is empty, whatever the host's is", Holds: "contract: stdin", run: stdinClosed},
 		Check{Name: "a stdin pipe carries bytes and ends", Holds: "contract: stdin", run: stdinPipe},
 		Check{Name: "stdin is attached once, to a running container with a pipe", Holds: "port: AttachStdin", run: stdinOnce},
+		Check{Name: "stdin is attached to a frozen container once it goes on", Holds: "port: AttachStdin", run: stdinFrozen},
 		Check{Name: "a command that reads no stdin holds up nobody", Holds: "port: AttachStdin", run: stdinUnread},
 		Check{Name: "output that nobody reads does not keep a container", Holds: "port 7", Kernel: true, run: outputUnread},
 		Check{Name: "an attachment that is closed ends at once", Holds: "port: Attach", run: outputClosed},
@@ -112,6 +113,23 @@ func stdinOnce(c *C) {
 	if _, err := closed.AttachStdin(c.ctx, closed.id); err == nil {
 		c.Errorf("attached to a container without a pipe")
 	}
+}
+
+func stdinFrozen(c *C) {
+	r := c.order(order{stdin: isolation.StdinPipe}, "cat").begin()
+	c.must(r.Freeze(c.ctx, r.id))
+	attached := make(chan error, 1)
+	go func() {
+		in, err := r.AttachStdin(c.ctx, r.id)
+		if err == nil {
+			err = in.Close()
+		}
+		attached <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	c.must(r.Thaw(c.ctx, r.id))
+	c.must(<-attached)
+	r.end()
 }
 
 func stdinUnread(c *C) {

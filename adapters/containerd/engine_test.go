@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -126,7 +127,7 @@ func TestUnreachable(t *testing.T) {
 		e, err := New(Config{Address: address, Dir: dir})
 		must(t, err)
 		defer func() { _ = e.Close() }()
-		soon(t, 7*time.Second, "Probe", func() {
+		enginetest.Soon(t, "Probe", func() {
 			if f, err := e.Probe(t.Context()); err != nil || f.Reachability != admission.Unreachable || f.Detail == "" {
 				t.Errorf("%+v %v", f, err)
 			}
@@ -144,7 +145,7 @@ func TestUnreachable(t *testing.T) {
 			"Remove":  func() error { return e.Remove(ctx, c, owner) },
 			"Wait":    func() error { _, err := e.Wait(ctx, c); return err },
 		} {
-			soon(t, 2*time.Second, name, func() {
+			enginetest.Soon(t, name, func() {
 				if err := fn(); fault.CodeOf(err) != fault.DaemonUnreachable && fault.CodeOf(err) != fault.EngineTimeout {
 					t.Errorf("%s: %v", name, err)
 				}

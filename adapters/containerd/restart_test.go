@@ -171,7 +171,7 @@ func TestRestart_OfTheClient(t *testing.T) {
 			t.Fatalf("%+v %v", found, err)
 		}
 		must(t, l.Stop(t.Context(), j.ID))
-		soon(t, 20*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
+		enginetest.Soon(t, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		if _, err := l.Wait(ctx, j.ID); err != nil {

@@ -182,7 +182,7 @@ func TestStdin_EndsAfterEverythingWritten(t *testing.T) {
 
 func TestStdin_OfACommandThatNeverReads(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
-		j := newJob(t, l, "noread 1500", isolation.StdinPipe)
+		j := newJob(t, l, "noread 60000", isolation.StdinPipe)
 		j.Make()
 		outputs, exits := j.Outputs(), j.Exits()
 		must(t, l.Start(t.Context(), j.ID))
@@ -200,6 +200,7 @@ func TestStdin_OfACommandThatNeverReads(t *testing.T) {
 				}
 			}
 		}()
+		must(t, l.Kill(t.Context(), j.ID))
 		outputs()
 		exits()
 		select {
@@ -207,7 +208,7 @@ func TestStdin_OfACommandThatNeverReads(t *testing.T) {
 			if !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("%v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("Write hangs after the end")
 		}
 		must(t, in.Close())
@@ -294,8 +295,8 @@ func TestOutput_OfAContainerThatNobodyReads(t *testing.T) {
 		out, err := l.Attach(t.Context(), j.ID)
 		must(t, err)
 		must(t, l.Start(t.Context(), j.ID))
-		soon(t, 10*time.Second, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
-		soon(t, 20*time.Second, "Remove", func() { must(t, l.Remove(t.Context(), j.ID, j.Owner)) })
+		enginetest.Soon(t, "Kill", func() { must(t, l.Kill(t.Context(), j.ID)) })
+		enginetest.Soon(t, "Remove", func() { must(t, l.Remove(t.Context(), j.ID, j.Owner)) })
 		must(t, out.Close())
 		if _, err := out.Stdout.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("a closed attachment reads %v", err)

@@ -33,7 +33,7 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 		return nil, err
 	case v.run.Stdin != isolation.StdinPipe:
 		return nil, fault.New(fault.EngineFailure, "container %s was made without a stdin pipe", c)
-	case v.state() != ports.StateRunning:
+	case v.state() != ports.StateRunning && v.state() != ports.StatePaused: // frozen while its growth is measured
 		return nil, fault.New(fault.EngineFailure, "container %s does not run", c)
 	}
 	if !e.attached.firstStdin(c) {

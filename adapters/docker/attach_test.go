@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -139,7 +140,7 @@ func TestEngine_AttachFaults(t *testing.T) {
 		must(t, err)
 		_, err = io.CopyN(io.Discard, out.Stdout, 100)
 		must(t, err)
-		soon(t, 100*time.Millisecond, "Close", func() { must(t, out.Close()) })
+		enginetest.Soon(t, "Close", func() { must(t, out.Close()) })
 		if _, err := out.Stdout.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("reading after Close: %v", err)
 		}
@@ -173,7 +174,7 @@ func TestEngine_AttachFaults(t *testing.T) {
 		must(t, err)
 		_, err = io.CopyN(io.Discard, out.Stdout, 100)
 		must(t, err)
-		soon(t, 20*time.Second, "Kill", func() { must(t, f.Kill(t.Context(), fakeID)) })
+		enginetest.Soon(t, "Kill", func() { must(t, f.Kill(t.Context(), fakeID)) })
 		if _, err := io.Copy(io.Discard, out.Stdout); err == nil {
 			t.Error("the reader is not told that output was let go")
 		}
@@ -226,8 +227,8 @@ func TestAttach_ReaderStops(t *testing.T) {
 	t.Run("Kill", func(t *testing.T) {
 		j, out := spam(t)
 		exit := j.Exits()
-		soon(t, 4*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
-		soon(t, 3*time.Second, "Wait", func() {
+		enginetest.Soon(t, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
+		enginetest.Soon(t, "Wait", func() {
 			if got := exit(); got != (ports.Exit{Code: 137}) {
 				t.Errorf("%+v", got)
 			}
@@ -237,12 +238,12 @@ func TestAttach_ReaderStops(t *testing.T) {
 	})
 	t.Run("Remove", func(t *testing.T) {
 		j, _ := spam(t)
-		soon(t, 4*time.Second, "Remove", func() { must(t, j.Remove(t.Context(), j.ID, j.Owner)) })
+		enginetest.Soon(t, "Remove", func() { must(t, j.Remove(t.Context(), j.ID, j.Owner)) })
 	})
 	t.Run("Close", func(t *testing.T) {
 		j, out := spam(t)
-		soon(t, 200*time.Millisecond, "Close", func() { must(t, out.Close()) })
-		soon(t, 3*time.Second, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
+		enginetest.Soon(t, "Close", func() { must(t, out.Close()) })
+		enginetest.Soon(t, "Kill", func() { must(t, j.Kill(t.Context(), j.ID)) })
 	})
 	t.Run("a slow reader loses nothing to Kill", func(t *testing.T) {
 		j, out := spam(t)

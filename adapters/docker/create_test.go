@@ -100,7 +100,7 @@ func TestEngine_CreateFaults(t *testing.T) {
 			<-r.Context().Done()
 			f.on("GET /containers/"+name+"/json", answer(inState(created())))
 		})
-		soon(t, 1500*time.Millisecond, "Create", func() {
+		enginetest.Soon(t, "Create", func() {
 			c, _, err := f.Create(ctx, spec)
 			wantCode(t, err, fault.EngineTimeout)
 			if c != fakeID || !errors.Is(err, context.Canceled) {
@@ -216,7 +216,7 @@ func TestCreate_Cancelled(t *testing.T) {
 	for i := range 8 {
 		j := newJob(t, "exit 0", isolation.StdinClosed)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*4)*time.Millisecond)
-		soon(t, time.Duration(i*4)*time.Millisecond+time.Second, "Create", func() {
+		enginetest.Soon(t, "Create", func() {
 			c, _, err := j.Create(ctx, j.Spec)
 			if err != nil && fault.CodeOf(err) != fault.EngineTimeout {
 				t.Errorf("%v", err)

@@ -66,7 +66,7 @@ func TestEngine_HungDaemonHoldsNobody(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 				defer cancel()
-				soon(t, 1200*time.Millisecond, name, func() { wantCode(t, call(ctx, e), fault.EngineTimeout) })
+				enginetest.Soon(t, name, func() { wantCode(t, call(ctx, e), fault.EngineTimeout) })
 			})
 		}
 	}
@@ -91,7 +91,7 @@ func TestEngine_AttachHandshakeEndsWithItsContext(t *testing.T) {
 	f.on("POST "+pathOf+"/attach", func(http.ResponseWriter, *http.Request) { <-release })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	soon(t, time.Second, "Attach", func() {
+	enginetest.Soon(t, "Attach", func() {
 		_, err := f.Attach(ctx, fakeID)
 		wantCode(t, err, fault.EngineTimeout)
 	})

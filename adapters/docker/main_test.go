@@ -141,13 +141,3 @@ func must(t testing.TB, err error) {
 
 // discard reads to the end, whatever it is.
 func discard(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
-
-// soon fails the test when fn takes longer than d.
-func soon(t *testing.T, d time.Duration, what string, fn func()) {
-	t.Helper()
-	begin := time.Now()
-	fn()
-	if took := time.Since(begin); took > d {
-		t.Errorf("%s took %v, at most %v is right", what, took, d)
-	}
-}

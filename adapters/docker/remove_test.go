@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -49,8 +50,12 @@ func TestEngine_RemoveFaults(t *testing.T) {
 		f.on(del, refuse(500, "device or resource busy"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		soon(t, 1500*time.Millisecond, "Remove", func() { wantCode(t, f.Remove(ctx, fakeID, fakeOwner), fault.EngineFailure) })
-		if n := f.count(del); n < 3 || n > 10 {
+		enginetest.Soon(t, "Remove", func() {
+			if code := fault.CodeOf(f.Remove(ctx, fakeID, fakeOwner)); code != fault.EngineFailure && code != fault.EngineTimeout {
+				t.Errorf("%s", code)
+			}
+		})
+		if n := f.count(del); n < 1 || n > 10 {
 			t.Errorf("%d requests in a second", n)
 		}
 	})

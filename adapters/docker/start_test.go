@@ -55,9 +55,12 @@ func TestEngine_StartSendsOneRequest(t *testing.T) {
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
 		f.on("GET "+pathOf+"/json", answer(inState(created())))
-		f.on(post, func(http.ResponseWriter, *http.Request) { <-release })
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		f.on(post, func(http.ResponseWriter, *http.Request) {
+			cancel()
+			<-release
+		})
 		wantCode(t, f.Start(ctx, fakeID), fault.EngineTimeout)
 		if n := f.count(post); n != 1 {
 			t.Errorf("%d start requests", n)
@@ -124,7 +127,7 @@ func TestStart_Failure(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	cancel()
-	soon(t, time.Second, "Wait", func() { wantCode(t, <-waited, fault.EngineTimeout) })
+	enginetest.Soon(t, "Wait", func() { wantCode(t, <-waited, fault.EngineTimeout) })
 	c, err := j.Inspect(t.Context(), j.ID)
 	must(t, err)
 	if c.State != ports.StateCreated || !c.StartedAt.IsZero() || c.Error == "" {

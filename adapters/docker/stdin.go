@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"cyberagent/domain/fault"
+	"cyberagent/domain/limits"
+	"cyberagent/internal/backoff"
 	"cyberagent/ports"
 )
 
@@ -37,7 +40,7 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 	if !e.attached.firstStdin(c) {
 		return nil, fault.New(fault.RecoveryRequired, "stdin of container %s was attached before", c)
 	}
-	conn, err := e.hijack(ctx, c, "attach to the stdin of", container.AttachOptions{Stream: true, Stdin: true})
+	conn, err := e.attachThawed(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +57,24 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (io.Write
 		e.attached.drop(c, a)
 	}()
 	return &stdinPipe{conn: conn}, nil
+}
+
+// attachThawed asks for the one attachment. The engine refuses a container that is
+// frozen, as one is while its growth is measured, and has done nothing then: it is
+// asked again as long as the command runs.
+func (e *Engine) attachThawed(ctx context.Context, c ports.ContainerID) (types.HijackedResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
+	defer cancel()
+	for pause := backoff.New(); ; {
+		conn, err := e.hijack(ctx, c, "attach to the stdin of", container.AttachOptions{Stream: true, Stdin: true})
+		// The library has no type for this.
+		if err == nil || !strings.HasSuffix(err.Error(), "received 409") || !pause.Sleep(ctx) {
+			return conn, err
+		}
+		if in, _, gone := e.glance(ctx, c); gone != nil || !in.State.Running {
+			return conn, err
+		}
+	}
 }
 
 // stdinPipe is the writing half of the attachment.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"cyberagent/adapters/conformance/enginetest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -38,7 +39,7 @@ func TestEngine_WaitFaults(t *testing.T) {
 		f := newFake(t)
 		f.on(get, turns(tell(created()), tell(exited(3))))
 		f.on(post, silent)
-		soon(t, time.Second, "Wait", func() {
+		enginetest.Soon(t, "Wait", func() {
 			exit, err := f.Wait(t.Context(), fakeID)
 			must(t, err)
 			if exit != (ports.Exit{Code: 3}) {
@@ -149,15 +150,18 @@ func TestWait(t *testing.T) {
 			j.Make()
 			must(t, j.Start(t.Context(), j.ID))
 			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-			soon(t, 5*time.Second, "Wait", func() {
+			enginetest.Soon(t, "Wait", func() {
 				if got := j.Exits()(); got != (ports.Exit{Code: 4}) {
 					t.Errorf("%+v", got)
 				}
 			})
 			must(t, j.Remove(t.Context(), j.ID, j.Owner))
 		}
-		time.Sleep(50 * time.Millisecond)
-		if after := runtime.NumGoroutine(); after > before+2 {
+		after := runtime.NumGoroutine()
+		for deadline := time.Now().Add(time.Minute); after > before+2 && time.Now().Before(deadline); after = runtime.NumGoroutine() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if after > before+2 {
 			t.Errorf("%d goroutines, then %d", before, after)
 		}
 	})
@@ -168,7 +172,7 @@ func TestWait(t *testing.T) {
 		go func() { _, err := j.Wait(t.Context(), j.ID); waited <- err }()
 		time.Sleep(100 * time.Millisecond)
 		must(t, j.Remove(t.Context(), j.ID, j.Owner))
-		soon(t, 5*time.Second, "Wait", func() { wantCode(t, <-waited, fault.NotFound) })
+		enginetest.Soon(t, "Wait", func() { wantCode(t, <-waited, fault.NotFound) })
 	})
 }
 

@@ -410,7 +410,7 @@ func TestDrydocks_ALockedDrydockAnswersInTime(t *testing.T) {
 	lock, err := lockFile(context.Background(), filepath.Join(filepath.Dir(y.place.Root), "lock"))
 	mustDo(t, err)
 	defer lock.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if _, err := y.d.Drift(ctx, y.place, y.last, 1); fault.CodeOf(err) != fault.InProgress {
 		t.Fatalf("Drift of a locked Drydock: %v", err)

@@ -183,7 +183,7 @@ func TestRun_BoundsWhatGitSaysAndHowLongItTakes(t *testing.T) {
 	if _, err := l.run(cancelled, gitCall{args: []string{"slow"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > 5*time.Minute {
 		t.Errorf("all of it took %v", took)
 	}
 	var exit *gitError

@@ -53,7 +53,7 @@ func (e *Engine) AttachStdin(ctx context.Context, c ports.ContainerID) (w io.Wri
 			return err
 		case k.spec.Stdin() != isolation.StdinPipe:
 			return fault.New(fault.EngineFailure, "container %s was made without a stdin pipe", c)
-		case k.state != ports.StateRunning:
+		case k.state != ports.StateRunning && k.state != ports.StatePaused:
 			return fault.New(fault.EngineFailure, "container %s does not run", c)
 		case k.stdinTaken:
 			return fault.New(fault.RecoveryRequired, "stdin of container %s was attached before", c)

@@ -59,7 +59,7 @@ func (l *lane) key(verb string) string {
 const (
 	atOnce    = "0"
 	aMoment   = "0.5"
-	lingering = "60"
+	lingering = "600"
 )
 
 // approve prepares a command that stays for some seconds and approves it.

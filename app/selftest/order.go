@@ -61,4 +61,4 @@ func (o Order) Execute() standardcode.ExecuteInput {
 }
 
 // timeout ends a command that nobody ended.
-const timeout = 2 * time.Minute
+const timeout = 15 * time.Minute

@@ -152,7 +152,7 @@ func raw(t *testing.T, j job) (result, []byte) {
 	}
 	within := j.within
 	if within == 0 {
-		within = 15 * time.Second
+		within = 2 * time.Minute
 	}
 	select {
 	case err := <-ended:
@@ -238,5 +238,18 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// awaitStarted waits until the tool says that it runs.
+func awaitStarted(t *testing.T, root string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Lstat(filepath.Join(root, "started")); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the tool does not start")
+		}
 	}
 }

@@ -89,8 +89,8 @@ func TestALookAtTheStoppedCommandDisturbsNothing(t *testing.T) {
 func TestWhatCannotBeCountedStopsTheCommand(t *testing.T) {
 	t.Parallel()
 	shut := func(t *testing.T, root string) { must(t, os.Mkdir(filepath.Join(root, "roots"), 0o700)) }
-	r := run(t, job{args: []string{"sleep", "5"}, during: func(t *testing.T, root, _ string) {
-		time.Sleep(500 * time.Millisecond)
+	r := run(t, job{args: []string{"until", "never"}, timeout: time.Minute, during: func(t *testing.T, root, _ string) {
+		awaitStarted(t, root)
 		shut(t, root) // of another user, and without access: no command can make one
 	}})
 	r.expect(t, runnerproto.OutcomeSignaled, runnerproto.StopAccounting)

@@ -96,9 +96,10 @@ func TestCrash_AnEndThatNobodySawIsNotASuccess(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
 	f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
-	o := f.MustStart(t, f.MustApprove(t, python("abuse.py", "append_and_wait")))
+	o := f.MustStart(t, f.MustApprove(t, python("abuse.py", "append_until_go").within(600)))
 	o.Signal(t, syscall.SIGKILL)
 	o.Wait(t)
+	must(t, os.WriteFile(filepath.Join(f.path, "go"), nil, 0o644))
 	eventually(t, "the container ends by itself", func() bool { return f.MustHaveOneContainer(t).State == "exited" })
 	v := MustAnswer[recoveryView](t, f.call(t, "run", "standard-code", "recover", "--all"), 0)
 	if len(v.Items) != 1 || v.Items[0].Status != "failed" || v.Items[0].Reason != "owner_lost" || v.Items[0].Seen != "exited" {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,13 +15,20 @@ import (
 // and repeated ones, missing ones and trailing data are all refused.
 func MustDecode[T any](t testing.TB, data []byte) T {
 	t.Helper()
-	var v T
-	if err := canon.Strict(data, &v); err != nil {
-		t.Fatalf("not the expected answer: %v\n%s", err, data)
+	v, ok := decode[T](t, data)
+	if !ok {
+		t.FailNow()
 	}
+	return v
+}
+
+// decode is MustDecode for a goroutine that is not the test's.
+func decode[T any](t testing.TB, data []byte) (v T, ok bool) {
+	t.Helper()
 	var raw any
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
+	if err := errors.Join(canon.Strict(data, &v), json.Unmarshal(data, &raw)); err != nil {
+		t.Errorf("not the expected answer: %v\n%s", err, data)
+		return v, false
 	}
 	for _, m := range missing(reflect.TypeFor[T](), raw, "") {
 		t.Errorf("the answer lacks %s", m)
@@ -28,7 +36,7 @@ func MustDecode[T any](t testing.TB, data []byte) T {
 	if err := schemas.Check("../../docs/schemas", data); err != nil {
 		t.Errorf("the answer is not what its published schema says: %v\n%s", err, data)
 	}
-	return v
+	return v, true
 }
 
 // missing names the fields of a type that a document does not have.

@@ -16,50 +16,59 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 	e := mustPrivate(t)
 	h := mustHomeOn(t, e.socket, e.digest)
 	f := h.MustFlow(t, h.MustSource(t, map[string]string{"file": "x\n"}))
-	killShims := func(pause time.Duration) func() {
-		return func() {
-			for deadline := time.Now().Add(10 * time.Second); len(e.shims()) == 0 && time.Now().Before(deadline); {
-				time.Sleep(time.Millisecond)
-			}
-			time.Sleep(pause)
-			for _, pid := range e.shims() {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
+	killShims := func() {
+		for _, pid := range e.shims() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	killDaemon := func(pause time.Duration) func() {
-		return func() {
+	killDaemon := func() {
+		if pid, err := e.daemon(); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	at := func(pause time.Duration) func(func() bool) { return func(func() bool) { time.Sleep(pause) } }
+	until := func(so func() bool) {
+		for deadline := time.Now().Add(patience); !so() && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	runs := func(started func() bool) { until(started) }
+	shim := func(pause time.Duration) func(func() bool) {
+		return func(func() bool) {
+			until(func() bool { return len(e.shims()) > 0 })
 			time.Sleep(pause)
-			if pid, err := e.daemon(); err == nil {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
 		}
 	}
 	for _, c := range []struct {
 		name string
 		// upon is what the engine did with the container just before.
-		upon   string
+		upon string
+		// wait is for the moment; it is told how to see that the command started.
+		wait   func(started func() bool)
 		kill   func()
 		stay   time.Duration
 		starts []int
 		ends   []string
 	}{
-		{"dockerd before the start arrives", "create", killDaemon(0), 0, []int{0}, []string{never, cancelled, failed, lost}},
-		{"dockerd at the start", "attach", killDaemon(20 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
-		{"dockerd in the middle of the start", "attach", killDaemon(120 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
-		{"dockerd while the command runs", "start", killDaemon(500 * time.Millisecond), time.Minute, []int{1}, []string{lost}},
-		{"dockerd when the command has ended", "die", killDaemon(0), 0, []int{1}, []string{succeeded, lost}},
-		{"dockerd at the removal", "die", killDaemon(30 * time.Millisecond), 0, []int{1}, []string{succeeded, lost}},
-		{"the shim at the start", "attach", killShims(0), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
-		{"the shim in the middle of the start", "attach", killShims(60 * time.Millisecond), time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
-		{"the shim while the command runs", "start", killShims(500 * time.Millisecond), time.Minute, []int{1}, []string{lost}},
-		{"the shim at the removal", "die", killShims(0), 0, []int{1}, []string{succeeded, lost}},
+		{"dockerd before the start arrives", "create", at(0), killDaemon, 0, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd at the start", "attach", at(20 * time.Millisecond), killDaemon, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd in the middle of the start", "attach", at(120 * time.Millisecond), killDaemon, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd while the command runs", "start", runs, killDaemon, time.Minute, []int{1}, []string{lost}},
+		{"dockerd when the command has ended", "die", at(0), killDaemon, 0, []int{1}, []string{succeeded, lost}},
+		{"dockerd at the removal", "die", at(30 * time.Millisecond), killDaemon, 0, []int{1}, []string{succeeded, lost}},
+		{"the shim at the start", "attach", shim(0), killShims, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"the shim in the middle of the start", "attach", shim(60 * time.Millisecond), killShims, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"the shim while the command runs", "start", runs, killShims, time.Minute, []int{1}, []string{lost}},
+		{"the shim at the removal", "die", at(0), killShims, 0, []int{1}, []string{succeeded, lost}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := f.starts(t)
 			a := f.MustApprove(t, stay(c.stay))
 			args := f.execute(a)
-			dead := e.upon(t, c.upon, c.kill)
+			dead := e.upon(t, c.upon, func() {
+				c.wait(func() bool { return f.starts(t) > before })
+				c.kill()
+			})
 			p := f.start(t, args...)
 			<-dead
 			must(t, e.up())

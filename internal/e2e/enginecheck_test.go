@@ -77,23 +77,23 @@ func TestEngineCheck_ABlockedMachineExits3(t *testing.T) {
 func TestEngineCheck_OneThatWasKilledIsClearedByRecover(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
-	p := h.start(t, "engine", "check")
-	for {
-		found, err := containersBelow(h.socket, h.dir)
-		must(t, err)
-		if len(found) > 0 {
-			break
-		}
-		select {
-		case <-p.done:
-			t.Fatalf("it ended before it was killed: %s", p.stderr.Bytes())
-		case <-time.After(5 * time.Millisecond):
+	killed := func() bool { // once its container is there
+		p := h.start(t, "engine", "check")
+		for {
+			found, err := containersBelow(h.socket, h.dir)
+			must(t, err)
+			select {
+			case <-p.done:
+				return false
+			case <-time.After(time.Millisecond):
+			}
+			if len(found) > 0 {
+				p.Signal(t, syscall.SIGKILL)
+				return p.Wait(t).code == -1
+			}
 		}
 	}
-	p.Signal(t, syscall.SIGKILL)
-	if a := p.Wait(t); a.code == 0 {
-		t.Fatal("it ended before it was killed")
-	}
+	eventually(t, "it is killed before it ends", killed)
 	if a := h.call(t, "run", "standard-code", "recover", "--all"); a.code != 0 {
 		t.Errorf("exit status %d: %s", a.code, a.stderr)
 	}

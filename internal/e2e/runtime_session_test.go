@@ -28,6 +28,8 @@ type supervisor struct {
 	events map[string][]runtimeLine
 	stray  []runtimeLine // errors of lines that name no request
 	raw    bytes.Buffer
+	// drained is closed when everything that the session said was read.
+	drained chan struct{}
 }
 
 // MustSupervise starts a session for the flow's Run.
@@ -45,6 +47,7 @@ func (f *flow) superviseUnread(t testing.TB) *supervisor {
 	s := &supervisor{
 		process: &process{cmd: exec.Command(lab.binary, args...), line: strings.Join(args, " "), done: make(chan struct{})},
 		f:       f, answer: map[string]chan runtimeLine{}, events: map[string][]runtimeLine{},
+		drained: make(chan struct{}),
 	}
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = f.env, f.dir, &s.stderr
 	var err error
@@ -75,11 +78,12 @@ func (f *flow) superviseUnread(t testing.TB) *supervisor {
 
 // read hands every line to whoever asked for it.
 func (s *supervisor) read(t testing.TB) {
+	defer close(s.drained)
 	r := bufio.NewReaderSize(s.out, 1<<20)
 	for {
 		text, err := r.ReadBytes('\n')
 		if len(text) > 0 {
-			l := MustDecode[runtimeLine](t, text)
+			l, _ := decode[runtimeLine](t, text)
 			s.mu.Lock()
 			s.raw.Write(text)
 			switch ch := s.answer[l.Request]; {
@@ -143,10 +147,11 @@ func (s *supervisor) MustGet(t testing.TB, rid string, ch <-chan runtimeLine) ru
 	case <-time.After(patience):
 		t.Fatalf("no answer to %s within %s\n%s", rid, patience, s.stderr.Bytes())
 	case <-s.done:
+		<-s.drained
 		select {
 		case l := <-ch:
 			return l
-		case <-time.After(5 * time.Second):
+		default:
 			t.Fatalf("the session ended without an answer to %s\n%s", rid, s.stderr.Bytes())
 		}
 	}
@@ -173,6 +178,7 @@ func (s *supervisor) End(t testing.TB) answer {
 		t.Fatal("the session did not end with its input")
 	}
 	a := s.Wait(t)
+	<-s.drained
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.stdout = bytes.Clone(s.raw.Bytes())

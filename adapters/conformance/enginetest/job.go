@@ -140,3 +140,17 @@ func (j *Job) Exits() func() ports.Exit {
 		}
 	}
 }
+
+// soonIs tells a call that has its own end from one that waits for an engine's: a
+// call of the engine may take 20 s. It is no measure of speed.
+const soonIs = 15 * time.Second
+
+// Soon fails the test when fn waits for something that it must not wait for.
+func Soon(t testing.TB, what string, fn func()) {
+	t.Helper()
+	begin := time.Now()
+	fn()
+	if took := time.Since(begin); took > soonIs {
+		t.Errorf("%s took %v, more than %v", what, took, soonIs)
+	}
+}

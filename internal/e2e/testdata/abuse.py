@@ -123,4 +123,12 @@ def append_and_wait():
     time.sleep(3)
 
 
+def append_until_go():
+    with open("/workspace/lines", "a") as f:
+        f.write("line\n")
+    started()
+    while not os.path.exists("/workspace/go"):
+        time.sleep(0.05)
+
+
 globals()[sys.argv[1]](*sys.argv[2:])

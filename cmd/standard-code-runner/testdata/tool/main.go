@@ -47,6 +47,7 @@ func init() {
 		"lines":     lines,
 		"stubborn":  stubborn,
 		"sleep":     func(a []string) { time.Sleep(seconds(a[0])) },
+		"until":     until,
 		"orphan":    orphan,
 		"deleted":   deleted,
 		"ghosts":    ghosts,
@@ -119,6 +120,17 @@ func forkbomb([]string) {
 	debug.SetGCPercent(-1)
 	for {
 		syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	}
+}
+
+// until says that it runs, and ends when the file is there.
+func until(a []string) {
+	check(os.WriteFile("started", nil, 0o644))
+	for {
+		if _, err := os.Lstat(a[0]); err == nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
