@@ -82,17 +82,9 @@ func (r *records) AnswerOperation(run id.Run, verb, key string, answer []byte) e
 
 // checkKey accepts 1 to OperationKeyLen characters of [A-Za-z0-9._:-].
 func checkKey(key string) error {
-	bad := fault.New(fault.InvalidArgument, "%.140q is not an operation key", key).At("operation_key").
+	if id.ValidName(key, limits.OperationKeyLen) {
+		return nil
+	}
+	return fault.New(fault.InvalidArgument, "%.140q is not an operation key", key).At("operation_key").
 		Hint("give 1 to %d characters of A-Z a-z 0-9 . _ : -", limits.OperationKeyLen)
-	if key == "" || len(key) > limits.OperationKeyLen {
-		return bad
-	}
-	for _, c := range []byte(key) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
-		default:
-			return bad
-		}
-	}
-	return nil
 }

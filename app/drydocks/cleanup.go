@@ -142,7 +142,7 @@ func (s *Service) Cleanup(ctx context.Context, in CleanupInput) (CleanupView, er
 	}
 	s.hit("cleanup.begun")
 	v, err = s.clean(ctx, st.drydock, key.Name(), func(rec ports.Records, v CleanupView) error {
-		if answered, _, err := recallIn(rec, key, new(CleanupView)); err != nil || answered {
+		if answered, _, err := key.Recall(rec, new(CleanupView)); err != nil || answered {
 			return err
 		}
 		return key.Answer(rec, v)

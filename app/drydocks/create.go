@@ -160,7 +160,7 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 // reconciled answers a creation that was cut off and that a reconcile finished.
 func (s *Service) reconciled(ctx context.Context, key operation.Key, rid id.Run) (v View, done bool, err error) {
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
-		_, begun, err := recallIn(rec, key, &v)
+		_, begun, err := key.Recall(rec, &v)
 		if err != nil || !begun {
 			return err
 		}

@@ -229,7 +229,7 @@ func (s *Service) finishFork(ctx context.Context, f forking, key *operation.Key)
 	now := s.Clock.Now()
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
 		if key != nil {
-			if answered, _, err := recallIn(rec, *key, &v); err != nil || answered {
+			if answered, _, err := key.Recall(rec, &v); err != nil || answered {
 				v.Replayed = answered
 				return err
 			}

@@ -96,7 +96,7 @@ func (s *Service) GC(ctx context.Context, in GCInput) (GCView, error) {
 	}
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
 		// Another process with the same key may have come to the end first.
-		if answered, _, err := recallIn(rec, key, &old); err != nil || answered {
+		if answered, _, err := key.Recall(rec, &old); err != nil || answered {
 			old.Replayed = answered
 			return err
 		}
@@ -144,25 +144,17 @@ func (s *Service) surveyAll(ctx context.Context) (GCView, []state, error) {
 	var all []state
 	closed := map[id.Run]bool{}
 	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
-		list, err := rec.ListDrydocks()
+		every, err := states(rec, func(drydock.Drydock) bool { return true })
 		if err != nil {
 			return err
 		}
-		all = nil
-		for _, d := range list {
-			st := state{drydock: d}
-			if st.steps, err = rec.ListSteps(d.ID); err != nil {
-				return err
-			}
-			if st.running, err = open(rec, d.Run); err != nil {
-				return err
-			}
-			r, err := rec.Run(d.Run)
+		all = every
+		for _, st := range all {
+			r, err := rec.Run(st.drydock.Run)
 			if err != nil {
 				return err
 			}
-			closed[d.Run] = r.Status == run.Closed
-			all = append(all, st)
+			closed[st.drydock.Run] = r.Status == run.Closed
 		}
 		return nil
 	})

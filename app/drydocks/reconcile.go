@@ -27,26 +27,9 @@ type ReconcileView struct {
 func (s *Service) Reconcile(ctx context.Context, thorough bool) (ReconcileView, error) {
 	v := ReconcileView{Protocol: ReconcileProtocol, Finished: []KeptView{}, Kept: []KeptView{}, Strays: []drydock.Doubt{}}
 	var all []state
-	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
-		list, err := rec.ListDrydocks()
-		if err != nil {
-			return err
-		}
-		all = nil
-		for _, d := range list {
-			if !thorough && d.Status != drydock.Preparing {
-				continue
-			}
-			st := state{drydock: d}
-			if st.steps, err = rec.ListSteps(d.ID); err != nil {
-				return err
-			}
-			if st.running, err = open(rec, d.Run); err != nil {
-				return err
-			}
-			all = append(all, st)
-		}
-		return nil
+	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
+		all, err = states(rec, func(d drydock.Drydock) bool { return thorough || d.Status == drydock.Preparing })
+		return err
 	})
 	if err != nil {
 		return v, err

@@ -130,7 +130,7 @@ func (s *Service) finishRepair(ctx context.Context, key operation.Key, d drydock
 		v.Unreadable = []string{}
 	}
 	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
-		if answered, _, err := recallIn(rec, key, &v); err != nil || answered {
+		if answered, _, err := key.Recall(rec, &v); err != nil || answered {
 			v.Replayed = answered
 			return err
 		}

@@ -219,7 +219,7 @@ func (s *Service) finishRewind(ctx context.Context, key operation.Key, d drydock
 	now := s.Clock.Now()
 	v := RewindView{Protocol: RewindProtocol, RunID: d.Run, DrydockID: d.ID, Target: o.Target}
 	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
-		if answered, _, err := recallIn(rec, key, &v); err != nil || answered {
+		if answered, _, err := key.Recall(rec, &v); err != nil || answered {
 			v.Replayed = answered
 			return err // another process was faster
 		}

@@ -2,7 +2,7 @@ package drydocks
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"cyberagent/app/operation"
@@ -31,6 +31,34 @@ func readState(rec ports.Records, rid id.Run) (s state, err error) {
 	}
 	s.running, err = open(rec, rid)
 	return s, err
+}
+
+// states reads every Drydock that is wanted. Whose command is open is asked once.
+func states(rec ports.Records, wanted func(drydock.Drydock) bool) ([]state, error) {
+	list, err := rec.ListDrydocks()
+	if err != nil {
+		return nil, err
+	}
+	open, err := rec.OpenAdmissions("")
+	if err != nil {
+		return nil, err
+	}
+	running := map[id.Run]id.Admission{}
+	for _, a := range slices.Backward(open) {
+		running[a.Run] = a.ID
+	}
+	var all []state
+	for _, d := range list {
+		if !wanted(d) {
+			continue
+		}
+		st := state{drydock: d, running: running[d.Run]}
+		if st.steps, err = rec.ListSteps(d.ID); err != nil {
+			return nil, err
+		}
+		all = append(all, st)
+	}
+	return all, nil
 }
 
 func (s *Service) state(ctx context.Context, rid id.Run) (st state, err error) {
@@ -100,24 +128,10 @@ func (s *Service) note(rec ports.Records, step drydock.Step) error {
 // that its work was begun and has no answer yet.
 func (s *Service) recall(ctx context.Context, key operation.Key, v any) (answered, begun bool, err error) {
 	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
-		answered, begun, err = recallIn(rec, key, v)
+		answered, begun, err = key.Recall(rec, v)
 		return err
 	})
 	return answered, begun, err
-}
-
-func recallIn(rec ports.Records, key operation.Key, v any) (answered, begun bool, err error) {
-	op, err := key.Find(rec)
-	switch {
-	case err != nil || op == nil:
-		return false, false, err
-	case op.Answer == nil:
-		return false, true, nil
-	}
-	if err := json.Unmarshal(op.Answer, v); err != nil {
-		return false, false, fault.Wrap(fault.Internal, err, "unreadable recorded answer")
-	}
-	return true, false, nil
 }
 
 // resumed returns the pending step that an operation key began, or says that

@@ -34,15 +34,7 @@ func NewKey(r id.Run, verb, key string, intent any) (Key, error) {
 
 // Check accepts 1 to 128 of [A-Za-z0-9._:-].
 func Check(key string) error {
-	bad := len(key) == 0 || len(key) > limits.OperationKeyLen
-	for _, c := range key {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
-		default:
-			bad = true
-		}
-	}
-	if bad {
+	if !id.ValidName(key, limits.OperationKeyLen) {
 		return fault.New(fault.InvalidArgument, "not 1 to %d of A-Z, a-z, 0-9 and . _ : -", limits.OperationKeyLen).
 			At("operation_key").Hint("choose a new name for this one effect, for example test-1, and repeat it only to ask for the same answer")
 	}
@@ -58,21 +50,31 @@ func (k Key) Find(rec ports.Records) (*ports.Operation, error) {
 	return rec.FindOperation(k.run, k.verb, k.key, k.intent)
 }
 
+// Recall says what the key did before: answered decodes the recorded answer into
+// v; begun says that its work was begun and has no answer yet.
+func (k Key) Recall(rec ports.Records, v any) (answered, begun bool, err error) {
+	op, err := k.Find(rec)
+	switch {
+	case err != nil || op == nil:
+		return false, false, err
+	case op.Answer == nil:
+		return false, true, nil
+	}
+	if err := json.Unmarshal(op.Answer, v); err != nil {
+		return false, false, fault.Wrap(fault.Internal, err, "unreadable recorded answer")
+	}
+	return true, false, nil
+}
+
 // Replay decodes a recorded answer into v. It says false for a new key and
 // returns in_progress for one whose work is still under way.
 func (k Key) Replay(rec ports.Records, v any) (bool, error) {
-	op, err := k.Find(rec)
-	if err != nil || op == nil {
-		return false, err
-	}
-	if op.Answer == nil {
-		return false, fault.New(fault.InProgress, "the operation %q is still under way", k.key).At("operation_key").
+	answered, begun, err := k.Recall(rec, v)
+	if begun {
+		err = fault.New(fault.InProgress, "the operation %q is still under way", k.key).At("operation_key").
 			Hint("wait and repeat the same call")
 	}
-	if err := json.Unmarshal(op.Answer, v); err != nil {
-		return false, fault.Wrap(fault.Internal, err, "unreadable recorded answer")
-	}
-	return true, nil
+	return answered, err
 }
 
 // Record keeps the key with its answer in the effect's own transaction. A nil

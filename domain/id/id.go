@@ -117,6 +117,19 @@ func Valid(k Kind, s string) bool {
 	return true
 }
 
+// ValidName says whether s is a name that a caller chose for a request or an
+// effect: 1 to most of [A-Za-z0-9._:-].
+func ValidName(s string, most int) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= most
+}
+
 // Format joins a kind and 26 characters made by an adapter.
 func Format(k Kind, base32 string) string { return string(k) + "_" + base32 }
 

@@ -147,15 +147,7 @@ func begin(line []byte, q any, head func() (protocol, rid string), a Action) (Re
 
 // checkID accepts 1 to RuntimeIDLen of [A-Za-z0-9._:-].
 func checkID(s string) error {
-	bad := s == "" || len(s) > limits.RuntimeIDLen
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
-		default:
-			bad = true
-		}
-	}
-	if bad {
+	if !id.ValidName(s, limits.RuntimeIDLen) {
 		return fault.New(fault.InvalidArgument, "not 1 to %d of A-Z, a-z, 0-9 and . _ : -", limits.RuntimeIDLen).At("request_id").
 			Hint("name each request, for example r1; its answer carries the name")
 	}
