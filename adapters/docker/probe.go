@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
 
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
@@ -38,6 +39,17 @@ func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	return facts, nil
 }
 
+// Parts implements ports.EngineParts.
+func (e *Engine) Parts(ctx context.Context, _ admission.EngineFacts) map[string]string {
+	v, err := call(ctx, e, "ask the engine for its version", func(ctx context.Context, c *client.Client) (types.Version, error) {
+		return c.ServerVersion(ctx)
+	})
+	if err != nil {
+		return nil
+	}
+	return components(v)
+}
+
 // blocked makes an answer of a failure that readiness has a word for.
 func blocked(facts admission.EngineFacts, err error) (admission.EngineFacts, error) {
 	facts.Detail = err.Error()
@@ -60,7 +72,6 @@ func blocked(facts admission.EngineFacts, err error) (admission.EngineFacts, err
 // describe fills in what the engine says about itself.
 func describe(f *admission.EngineFacts, v types.Version, i system.Info) {
 	f.Version = v.Version
-	f.Components = components(v)
 	f.APISupported = v.MinAPIVersion == "" || !versions.GreaterThan(v.MinAPIVersion, newestAPI)
 	f.OSType, f.Architecture = i.OSType, v.Arch
 	f.OperatingName = i.OperatingSystem

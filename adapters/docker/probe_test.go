@@ -72,7 +72,7 @@ func TestEngine_Probe(t *testing.T) {
 			Engine: isolation.Docker, Reachability: admission.Reachable, Version: "20.10", APIVersion: "1.41", APISupported: true,
 			OSType: "linux", Architecture: "amd64", HostArch: facts.HostArch, OperatingName: "Debian", Desktop: facts.Desktop,
 			Seccomp: true, SwapLimit: true, PidsLimit: true, MemoryLimit: true, CPUs: 2, MemoryBytes: 4 << 30,
-			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc", Components: map[string]string{},
+			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc",
 		}
 		if !reflect.DeepEqual(facts, want) || facts.Desktop != (hostKernel() == "") {
 			t.Errorf("%+v", facts)
