@@ -96,7 +96,7 @@ func (h *home) ask(v any, args ...string) error {
 	cmd := h.command(args...)
 	out, err := cmd.Output()
 	if err != nil {
-		return failed(cmd, err)
+		return fmt.Errorf("%w %.2000s", failed(cmd, err), out)
 	}
 	if v == nil {
 		return nil

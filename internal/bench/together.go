@@ -22,7 +22,7 @@ func together(_ context.Context, l *lab) ([]Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := l.size(atOnce, 3)
+	n := l.size(atOnce, 2)
 	flows := make([]*flow, n)
 	for i := range flows {
 		// A repository has at most 8 Drydocks.

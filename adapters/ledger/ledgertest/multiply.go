@@ -27,6 +27,7 @@ var copied = []struct{ table, by string }{
 	{"lifecycle_log", "admission_id = ?"},
 	{"receipts", "admission_id = ?"},
 	{"log_receipts", "admission_id = ?"},
+	{"operations", "verb = 'execute' AND (run_id, key) = (SELECT run_id, operation_key FROM admissions WHERE id = ?)"},
 }
 
 // Multiply copies a finished admission of the closed ledger at path n times, with all
@@ -55,7 +56,7 @@ func Multiply(ctx context.Context, path string, a id.Admission, first, n int, cu
 		}
 		values := make([]string, len(columns))
 		for i, name := range columns {
-			values[i] = value(c.table, name)
+			values[i] = value(c.table, name, cut)
 		}
 		where, order := c.by, ""
 		if c.table == "lifecycle_log" {
@@ -82,7 +83,7 @@ func Multiply(ctx context.Context, path string, a id.Admission, first, n int, cu
 }
 
 // value is what a copy has in a column: its own ids and key, else the original's.
-func value(table, column string) string {
+func value(table, column string, cut int64) string {
 	own := map[string]id.Kind{"preparation_id": id.KindPreparation, "approval_id": id.KindApproval, "admission_id": id.KindAdmission}
 	owners := map[string]id.Kind{"preparations": id.KindPreparation, "approvals": id.KindApproval, "admissions": id.KindAdmission}
 	kind, ok := own[column]
@@ -92,8 +93,10 @@ func value(table, column string) string {
 	switch {
 	case ok:
 		return fmt.Sprintf("'%s' || printf('%%026d', n)", strings.TrimSuffix(numbered(kind, 0), strings.Repeat("0", 26)))
-	case column == "operation_key":
+	case column == "operation_key", table == "operations" && column == "key":
 		return "'copy-' || n"
+	case table == "operations" && column == "answer" && cut > 0:
+		return "NULL"
 	case table == "leases" && column == "released":
 		return "0"
 	}
