@@ -32,7 +32,7 @@ func ledgers(ctx context.Context, l *lab) ([]Table, error) {
 		return nil, err
 	}
 	// The copies belong to a Run of their own.
-	seed, first, err := large.home.seeded(src)
+	seed, first, err := large.seeded(src)
 	if err != nil {
 		return nil, err
 	}
