@@ -4,6 +4,8 @@ SHELL := /bin/bash
 ARCH  ?= $(shell go env GOARCH)
 REPEAT ?= 20
 KILLS ?= 200
+ROUNDS ?= 21
+ONLY ?=
 ENGINE ?= docker
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -45,8 +47,8 @@ test: build verify cross ## run every test against the real engine; starts and s
 test/unit: ## run the tests that need no engine
 	@go test ./domain/... ./app/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
 
-bench: build ## measure what a supervisor waits for, beside what `docker run -i` does
-	@$(WITH_ENGINE) go test ./internal/e2e -run '^$$' -bench Echo -benchtime 1x
+bench: build ## measure beside docker run, ctr run and git, ROUNDS times each (21), and write docs/benchmarks.md
+	@CYBERAGENT_WITH_ENGINES='docker containerd' CYBERAGENT_BENCH_BINARY=bin/cyberagent $(WITH_ENGINE) go run ./internal/bench -rounds $(ROUNDS) -only '$(ONLY)' -doc docs/benchmarks.md
 
 lint: ## run the linter (builds it on first use)
 	@go run $(GOLANGCI) run ./...

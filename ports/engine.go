@@ -163,9 +163,18 @@ type Ownership struct {
 	Installation id.Installation
 }
 
+// EngineParts tells of what an engine consists.
+type EngineParts interface {
+	// Parts returns the versions of the engine's parts by name: runc, containerd. A
+	// version that nobody tells is absent. No check looks at them and an engine may
+	// have to start programs to say them, so only a person's question is worth it.
+	Parts(ctx context.Context, f admission.EngineFacts) map[string]string
+}
+
 // Engine is everything that an engine adapter offers.
 type Engine interface {
 	EngineProbe
+	EngineParts
 	Images
 	Containers
 }

@@ -15,7 +15,12 @@ func namespaceSabotages() []Sabotage {
 	return []Sabotage{
 		{
 			Name: "the host's network", Breaks: "network", ReadBack: "network_mode", Facts: []string{"network.interfaces", "network.routes", "network.ipv6", "namespace.net"},
-			Docker: host("NetworkMode", "host"), OCI: sharing("network"),
+			Docker: func(_ *job, o Object) { o.In("HostConfig")["NetworkMode"], o["NetworkDisabled"] = "host", false },
+			OCI:    sharing("network"),
+		},
+		{
+			Name: "a network sandbox of the engine's", Breaks: "network", ReadBack: "extra", Unmeasured: "it holds lo alone, too",
+			Docker: func(_ *job, o Object) { o["NetworkDisabled"] = false }, NoOCI: "the engine makes none",
 		},
 		{
 			Name: "the host's processes", Breaks: "namespaces", ReadBack: "pid_mode", Facts: []string{"process.pid", "namespace.pid"},

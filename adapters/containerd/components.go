@@ -8,24 +8,21 @@ import (
 
 	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/opencontainers/runtime-spec/specs-go/features"
+
+	"cyberagent/domain/admission"
+	"cyberagent/domain/limits"
 )
 
-// components are the parts whose version decides about known faults: containerd
-// and the OCI runtime. They are asked for once for each version of the engine.
-func (e *Engine) components(ctx context.Context, version string) map[string]string {
-	e.mu.Lock()
-	known := e.parts
-	e.mu.Unlock()
-	if known["containerd"] == version {
-		return known
-	}
-	parts := map[string]string{"containerd": version}
+// Parts implements ports.EngineParts: containerd and the OCI runtime, the parts
+// whose version decides about known faults. For the second the engine starts its
+// shim, which starts the runtime.
+func (e *Engine) Parts(ctx context.Context, f admission.EngineFacts) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, limits.EngineProbeCall)
+	defer cancel()
+	parts := map[string]string{"containerd": f.Version}
 	if name, v := e.ociRuntime(ctx); v != "" {
 		parts[name] = v
 	}
-	e.mu.Lock()
-	e.parts = parts
-	e.mu.Unlock()
 	return parts
 }
 

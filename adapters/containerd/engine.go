@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/containerd/v2/defaults"
 	"google.golang.org/grpc"
@@ -71,7 +72,7 @@ type Engine struct {
 	mu      sync.Mutex
 	killed  map[ports.ContainerID]bool          // to which this Engine sent KILL
 	started map[ports.ContainerID]chan struct{} // closed by Start, for Wait
-	parts   map[string]string                   // see components
+	seen    map[string]images.Image             // see imageBy
 }
 
 var (
@@ -102,7 +103,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.ConfigInvalid, err, "containerd's socket %s", cfg.Address).At("containerd.address")
 	}
-	return &Engine{cfg: cfg, client: c, killed: map[ports.ContainerID]bool{}, started: map[ports.ContainerID]chan struct{}{}}, nil
+	return &Engine{cfg: cfg, client: c, killed: map[ports.ContainerID]bool{}, started: map[ports.ContainerID]chan struct{}{}, seen: map[string]images.Image{}}, nil
 }
 
 // dialing connects to the socket as it is now. The library's own way waits for a

@@ -94,8 +94,9 @@ func TestProbe(t *testing.T) {
 		}
 		said, err := exec.Command("runc", "--version").Output()
 		must(t, err)
-		if v := f.Components["runc"]; v == "" || !strings.HasPrefix(string(said), "runc version "+v+"\n") || f.Components["containerd"] != f.Version {
-			t.Errorf("%v, where runc says %s", f.Components, said)
+		parts := l.Parts(t.Context(), f)
+		if v := parts["runc"]; v == "" || !strings.HasPrefix(string(said), "runc version "+v+"\n") || parts["containerd"] != f.Version {
+			t.Errorf("%v, where runc says %s", parts, said)
 		}
 	})
 	for text, want := range map[string][2]string{

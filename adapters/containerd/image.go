@@ -62,8 +62,45 @@ func (e *Engine) InspectImage(ctx context.Context, digest string) (admission.Ima
 	return imageFacts(facts, img), nil
 }
 
-// imageBy finds the one image that has the digest, under whatever names.
+// imageBy finds the one image that has the digest, under whatever names. What this
+// process found before is asked for by its name: the name must lead to the same
+// content still. All are read only when it does not.
 func (e *Engine) imageBy(ctx context.Context, digest string) (image, bool, error) {
+	e.mu.Lock()
+	before, known := e.seen[digest]
+	e.mu.Unlock()
+	if known {
+		now, present, err := e.imageNamed(ctx, before.Name)
+		if err != nil || present && now.Target.Digest == before.Target.Digest {
+			return now, present, err
+		}
+	}
+	img, present, err := e.search(ctx, digest)
+	if present {
+		e.mu.Lock()
+		e.seen[digest] = img.Image
+		e.mu.Unlock()
+	}
+	return img, present, err
+}
+
+// imageNamed reads the image that has that name now.
+func (e *Engine) imageNamed(ctx context.Context, name string) (image, bool, error) {
+	img, err := call(ctx, e, "read image "+name, func(ctx context.Context) (image, error) {
+		i, err := e.client.ImageService().Get(ctx, name)
+		if err != nil {
+			return image{}, err
+		}
+		return e.read(ctx, i)
+	})
+	if fault.CodeOf(err) == fault.NotFound { // or not complete
+		return image{}, false, nil
+	}
+	return img, err == nil, err
+}
+
+// search reads every image.
+func (e *Engine) search(ctx context.Context, digest string) (image, bool, error) {
 	all, err := e.images(ctx)
 	if err != nil {
 		return image{}, false, err

@@ -36,7 +36,6 @@ func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	f.OSType, f.Architecture, f.OperatingName = runtime.GOOS, runtime.GOARCH, runtime.GOOS
 	f.CPUs, f.Runtime = int64(runtime.NumCPU()), e.cfg.Runtime
 	describeHost(&f)
-	f.Components = e.components(ctx, v.Version)
 	return f, nil
 }
 

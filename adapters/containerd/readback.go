@@ -32,19 +32,12 @@ type surroundings struct {
 // properties reports a container in the contract's words.
 func (e *Engine) properties(ctx context.Context, record containers.Container) (isolation.Properties, error) {
 	s := surroundings{cfg: e.cfg}
-	img, err := call(ctx, e, "read image "+record.Image, func(ctx context.Context) (image, error) {
-		i, err := e.client.ImageService().Get(ctx, record.Image)
-		if err != nil {
-			return image{}, err
-		}
-		return e.read(ctx, i)
-	})
-	switch fault.CodeOf(err) {
-	case fault.NotFound: // its name is gone: the comparison says so
-	case "":
-		s.imageID, s.chainID = img.id, img.chainID()
-	default:
+	img, present, err := e.imageNamed(ctx, record.Image)
+	if err != nil {
 		return isolation.Properties{}, err
+	}
+	if present {
+		s.imageID, s.chainID = img.id, img.chainID()
 	}
 	snapshot, err := e.snapshotOf(ctx, record.SnapshotKey)
 	if err != nil {

@@ -30,7 +30,7 @@ func (x *extras) add(what string, value any) {
 var mapped = []string{
 	"Path", "Args", "Image", "Name", "AppArmorProfile",
 	"Config.Hostname", "Config.User", "Config.Env", "Config.Cmd", "Config.Entrypoint", "Config.Labels", "Config.WorkingDir",
-	"Config.AttachStdin", "Config.OpenStdin", "Config.StdinOnce", "Config.Tty", "Config.Healthcheck", "Config.StopSignal", "Config.Image",
+	"Config.AttachStdin", "Config.OpenStdin", "Config.StdinOnce", "Config.Tty", "Config.Healthcheck", "Config.StopSignal", "Config.Image", "Config.NetworkDisabled",
 	"HostConfig.LogConfig", "HostConfig.NetworkMode", "HostConfig.RestartPolicy", "HostConfig.CapAdd", "HostConfig.CapDrop",
 	"HostConfig.CgroupnsMode", "HostConfig.GroupAdd", "HostConfig.IpcMode", "HostConfig.PidMode", "HostConfig.UTSMode",
 	"HostConfig.Privileged", "HostConfig.ReadonlyRootfs", "HostConfig.SecurityOpt", "HostConfig.Tmpfs", "HostConfig.ShmSize",
@@ -138,6 +138,7 @@ func settings(in container.InspectResponse, x *extras) {
 	unless(len(cfg.Entrypoint) == 1, "Config.Entrypoint", cfg.Entrypoint)
 	unless(cfg.Image == in.Image, "Config.Image", cfg.Image)
 	unless(cfg.Healthcheck != nil && slices.Equal(cfg.Healthcheck.Test, []string{noHealth}), "Config.Healthcheck", cfg.Healthcheck)
+	unless(cfg.NetworkDisabled, "Config.NetworkDisabled", cfg.NetworkDisabled)
 	unless(cfg.StopSignal == stopSignal, "Config.StopSignal", cfg.StopSignal)
 	unless(in.AppArmorProfile == "" || in.AppArmorProfile == "docker-default", "AppArmorProfile", in.AppArmorProfile)
 	unless(slices.Equal(host.CapDrop, []string{allCaps}), "HostConfig.CapDrop", host.CapDrop)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
-	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
 
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
@@ -26,16 +26,26 @@ func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 		return blocked(facts, err)
 	}
 	facts.APIVersion = c.ClientVersion()
-	version, err := c.ServerVersion(ctx)
-	if err != nil {
-		return blocked(facts, translate(ctx, "ask the engine for its version", err))
-	}
+	// Its properties say all that is judged. For its version the engine would start
+	// two programs as well, and it starts the same two for this already.
 	info, err := c.Info(ctx)
 	if err != nil {
 		return blocked(facts, translate(ctx, "ask the engine for its properties", err))
 	}
-	describe(&facts, version, info)
+	facts.APISupported = true // it accepted a request in that version
+	describe(&facts, info)
 	return facts, nil
+}
+
+// Parts implements ports.EngineParts.
+func (e *Engine) Parts(ctx context.Context, _ admission.EngineFacts) map[string]string {
+	v, err := call(ctx, e, "ask the engine for its version", func(ctx context.Context, c *client.Client) (types.Version, error) {
+		return c.ServerVersion(ctx)
+	})
+	if err != nil {
+		return nil
+	}
+	return components(v)
 }
 
 // blocked makes an answer of a failure that readiness has a word for.
@@ -58,13 +68,11 @@ func blocked(facts admission.EngineFacts, err error) (admission.EngineFacts, err
 }
 
 // describe fills in what the engine says about itself.
-func describe(f *admission.EngineFacts, v types.Version, i system.Info) {
-	f.Version = v.Version
-	f.Components = components(v)
-	f.APISupported = v.MinAPIVersion == "" || !versions.GreaterThan(v.MinAPIVersion, newestAPI)
-	f.OSType, f.Architecture = i.OSType, v.Arch
+func describe(f *admission.EngineFacts, i system.Info) {
+	f.Version = i.ServerVersion
+	f.OSType, f.Architecture = i.OSType, architecture(i.Architecture)
 	f.OperatingName = i.OperatingSystem
-	f.Desktop = behindVM(v, i, hostKernel())
+	f.Desktop = behindVM(i, hostKernel())
 	for _, o := range i.SecurityOptions {
 		switch name, _, _ := strings.Cut(strings.TrimPrefix(o, "name="), ","); name {
 		case "rootless":
@@ -100,10 +108,20 @@ func components(v types.Version) map[string]string {
 	return out
 }
 
+// architecture is Go's word for the kernel's.
+func architecture(machine string) string {
+	switch machine {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return machine
+}
+
 // behindVM says whether the engine's kernel is not this process's: then a path,
 // a device and an inode of this host mean nothing to it.
-func behindVM(v types.Version, i system.Info, kernel string) bool {
+func behindVM(i system.Info, kernel string) bool {
 	return runtime.GOOS != "linux" || strings.HasPrefix(i.OperatingSystem, "Docker Desktop") ||
-		strings.HasPrefix(v.Platform.Name, "Docker Desktop") ||
 		kernel != "" && i.KernelVersion != "" && kernel != i.KernelVersion
 }

@@ -45,8 +45,8 @@ func TestEngine_Probe(t *testing.T) {
 			t.Errorf("%+v", facts)
 		}
 	})
-	version := map[string]any{"Version": "20.10", "ApiVersion": "1.41", "MinAPIVersion": "1.12", "Arch": "amd64"}
 	info := map[string]any{
+		"ServerVersion": "20.10", "Architecture": "x86_64",
 		"OSType": "linux", "OperatingSystem": "Debian", "KernelVersion": hostKernel(), "NCPU": 2, "MemTotal": 4 << 30, "CgroupVersion": "1",
 		"SwapLimit": true, "PidsLimit": true, "MemoryLimit": true, "SecurityOptions": []string{"name=seccomp,profile=default"},
 		"Runtimes": map[string]any{"runc": map[string]any{"path": "runc"}},
@@ -59,7 +59,6 @@ func TestEngine_Probe(t *testing.T) {
 		for k, v := range change {
 			changed[k] = v
 		}
-		f.on("GET /version", answer(version))
 		f.on("GET /info", answer(changed))
 		facts, err := f.Probe(f.t.Context())
 		must(f.t, err)
@@ -72,7 +71,7 @@ func TestEngine_Probe(t *testing.T) {
 			Engine: isolation.Docker, Reachability: admission.Reachable, Version: "20.10", APIVersion: "1.41", APISupported: true,
 			OSType: "linux", Architecture: "amd64", HostArch: facts.HostArch, OperatingName: "Debian", Desktop: facts.Desktop,
 			Seccomp: true, SwapLimit: true, PidsLimit: true, MemoryLimit: true, CPUs: 2, MemoryBytes: 4 << 30,
-			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc", Components: map[string]string{},
+			CgroupVersion: "1", PrivateCgroup: true, Runtime: "runc",
 		}
 		if !reflect.DeepEqual(facts, want) || facts.Desktop != (hostKernel() == "") {
 			t.Errorf("%+v", facts)
@@ -103,7 +102,7 @@ func TestEngine_Probe(t *testing.T) {
 	t.Run("too new", func(t *testing.T) {
 		f := newFake(t)
 		f.on("HEAD /_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.99") })
-		f.on("GET /version", refuse(400, "client version 1.51 is too old. Minimum supported API version is 1.90"))
+		f.on("GET /info", refuse(400, "client version 1.51 is too old. Minimum supported API version is 1.90"))
 		facts, err := f.Probe(t.Context())
 		must(t, err)
 		if facts.APISupported || facts.Reachability != admission.Reachable {

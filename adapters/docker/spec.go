@@ -49,6 +49,10 @@ func request(s isolation.Spec, imageEnv []string) (*container.Config, *container
 		Entrypoint:   p.Entrypoint,
 		Labels:       p.Labels,
 		StopSignal:   stopSignal,
+		// The OCI runtime makes the namespace with lo. The engine, asked for its
+		// network called none, would start itself twice more for the same: most of
+		// the time that its start takes.
+		NetworkDisabled: true,
 	}
 	no, oomKillDisable, pids := false, !p.OOMKill, p.Pids
 	host := &container.HostConfig{

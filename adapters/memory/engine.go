@@ -52,6 +52,9 @@ func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	return f, e.call(ctx, "Probe", func() error { return nil })
 }
 
+// Parts implements ports.EngineParts: it has none.
+func (e *Engine) Parts(context.Context, admission.EngineFacts) map[string]string { return nil }
+
 // call does one call's work under the host's lock.
 func (e *Engine) call(ctx context.Context, name string, fn func() error) error {
 	if err := ctx.Err(); err != nil {

@@ -21,6 +21,7 @@ type world struct {
 	storage ports.StorageFacts
 	ledger  ports.LedgerFacts
 	facts   admission.EngineFacts
+	parts   map[string]string
 	image   admission.ImageFacts
 }
 
@@ -30,6 +31,10 @@ func (w *world) Storage(context.Context, string) (ports.StorageFacts, error) {
 }
 func (w *world) Examine(context.Context) (ports.LedgerFacts, error)   { return w.ledger, nil }
 func (w *world) Probe(context.Context) (admission.EngineFacts, error) { return w.facts, nil }
+func (w *world) Parts(context.Context, admission.EngineFacts) map[string]string {
+	return w.parts
+}
+
 func (w *world) InspectImage(context.Context, string) (admission.ImageFacts, error) {
 	return w.image, nil
 }
@@ -90,7 +95,7 @@ func TestDoctor_NamesWhatIsWrongWithARemedy(t *testing.T) {
 		"an engine that is not up":  {func(w *world) { w.facts.Reachability, w.facts.Detail = admission.Unreachable, "no such file" }, "docker", doctor.Failure, "no such file"},
 		"an engine without a right": {func(w *world) { w.facts.Reachability = admission.PermissionDenied }, "docker", doctor.Failure, "no right"},
 		"no swap limit":             {func(w *world) { w.facts.SwapLimit = false }, "docker", doctor.Failure, "swap"},
-		"an old runtime":            {func(w *world) { w.facts.Components = map[string]string{"runc": "1.1.11"} }, "docker/versions", doctor.Warning, "CVE-2024-21626"},
+		"an old runtime":            {func(w *world) { w.parts = map[string]string{"runc": "1.1.11"} }, "docker/versions", doctor.Warning, "CVE-2024-21626"},
 		"no image":                  {func(*world) {}, "image", doctor.Failure, digest[:20]},
 	} {
 		t.Run(name, func(t *testing.T) {

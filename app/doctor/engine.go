@@ -53,7 +53,7 @@ func (s *Service) engine(ctx context.Context, e ports.Engine, r *Report) {
 		detail := fmt.Sprintf("%s %s, API %s, %s/%s, %d CPUs, %s", name, f.Version, f.APIVersion, f.OSType, f.Architecture, f.CPUs, mib(f.MemoryBytes))
 		r.add(name, OK, detail, "")
 	}
-	for _, k := range KnownFaults(f) {
+	for _, k := range KnownFaults(e.Parts(ctx, f)) {
 		r.add(name+"/versions", Warning, fmt.Sprintf("%s %s is older than the fix of %s: %s", k.Component, k.Version, k.ID, k.What),
 			"upgrade to "+k.Fixed+", or see whether your distribution carries the fix under this version")
 	}

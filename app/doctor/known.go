@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
-
-	"cyberagent/domain/admission"
 )
 
 // KnownFault is a public fault of an engine's part that lets a container out.
@@ -34,13 +32,13 @@ var known = []struct {
 	{"CVE-2026-46680", "containerd", []string{"v1.7.32", "v2.0.9", "v2.2.4", "v2.3.1"}, "an image's user becomes root"},
 }
 
-// KnownFaults returns what is known of the versions that an engine reports.
+// KnownFaults returns what is known of the versions of an engine's parts.
 // Distributions fix faults without a new upstream version, so each is a hint to
 // look, not a proof.
-func KnownFaults(f admission.EngineFacts) []KnownFault {
+func KnownFaults(parts map[string]string) []KnownFault {
 	var found []KnownFault
-	for _, name := range slices.Sorted(maps.Keys(f.Components)) {
-		v := "v" + strings.TrimPrefix(f.Components[name], "v")
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		v := "v" + strings.TrimPrefix(parts[name], "v")
 		// Debian writes 1.1.5~ds1 and 1.1.5+ds1.
 		v, _, _ = strings.Cut(v, "~")
 		if !semver.IsValid(v) {
@@ -48,7 +46,7 @@ func KnownFaults(f admission.EngineFacts) []KnownFault {
 		}
 		for _, k := range known {
 			if k.component == name && !hasFix(v, k.fixed) {
-				found = append(found, KnownFault{k.id, name, f.Components[name], strings.Join(trimmed(k.fixed), " or "), k.what})
+				found = append(found, KnownFault{k.id, name, parts[name], strings.Join(trimmed(k.fixed), " or "), k.what})
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"cyberagent/app/doctor"
-	"cyberagent/domain/admission"
 )
 
 func TestKnownFaults_AreNamedByTheReleaseLineOfTheVersion(t *testing.T) {
@@ -31,7 +30,7 @@ func TestKnownFaults_AreNamedByTheReleaseLineOfTheVersion(t *testing.T) {
 		{"crun", "0.1", nil},
 	} {
 		var got []string
-		for _, k := range doctor.KnownFaults(admission.EngineFacts{Components: map[string]string{c.component: c.version}}) {
+		for _, k := range doctor.KnownFaults(map[string]string{c.component: c.version}) {
 			if k.Component != c.component || k.Version != c.version || k.Fixed == "" || k.What == "" {
 				t.Errorf("%s %s: an incomplete answer %+v", c.component, c.version, k)
 			}

@@ -77,6 +77,11 @@ func (a *Auto) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	return a.Chosen(ctx).Probe(ctx)
 }
 
+// Parts implements ports.EngineParts.
+func (a *Auto) Parts(ctx context.Context, f admission.EngineFacts) map[string]string {
+	return a.Chosen(ctx).Parts(ctx, f)
+}
+
 // InspectImage implements ports.Images.
 func (a *Auto) InspectImage(ctx context.Context, digest string) (admission.ImageFacts, error) {
 	return a.Chosen(ctx).InspectImage(ctx, digest)

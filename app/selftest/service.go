@@ -332,13 +332,19 @@ const ownerLock = "owners/own_#"
 // strange says whether no quiet installation has such a file.
 func (s *Service) strange(name string) bool { return s.shapes != nil && !s.shapes[shape(name)] }
 
-var (
-	identifier = regexp.MustCompile(`_[0-9A-HJKMNP-TV-Z]{26}`)
-	hexName    = regexp.MustCompile(`[0-9a-f]{32,64}`)
-	hexDir     = regexp.MustCompile(`/[0-9a-f]{2}/`)
-)
-
 // shape is a file's name without what differs from one to the next.
 func shape(name string) string {
-	return hexDir.ReplaceAllString(hexName.ReplaceAllString(identifier.ReplaceAllString(name, "_#"), "#"), "/#/")
+	name = identifier().ReplaceAllString(name, "_#")
+	return hexDir().ReplaceAllString(hexName().ReplaceAllString(name, "#"), "/#/")
+}
+
+// Compiled when they are first used: no other verb does.
+var (
+	identifier = once(`_[0-9A-HJKMNP-TV-Z]{26}`)
+	hexName    = once(`[0-9a-f]{32,64}`)
+	hexDir     = once(`/[0-9a-f]{2}/`)
+)
+
+func once(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

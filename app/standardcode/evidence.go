@@ -44,10 +44,14 @@ func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates,
 	if len(gates.Missing()) > 0 {
 		return e, nil
 	}
-	if err := s.gatherEngine(ctx, &e); err != nil {
+	// The engine answers while the files are compared: neither looks at the other.
+	engine := make(chan error, 1)
+	go func() { engine <- s.gatherEngine(ctx, &e) }()
+	files := s.gatherDrydock(ctx, dd)
+	if err := <-engine; err != nil {
 		return e, err
 	}
-	return e, s.gatherDrydock(ctx, dd)
+	return e, files
 }
 
 func (s *Service) gatherEngine(ctx context.Context, e *admission.Evidence) error {

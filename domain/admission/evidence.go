@@ -58,10 +58,7 @@ type EngineFacts struct {
 	Reachability Reachability
 	Detail       string
 
-	Version string
-	// Components are the versions of its parts as it reports them, by name: runc,
-	// containerd. Empty where it does not say.
-	Components    map[string]string
+	Version       string
 	APIVersion    string // negotiated
 	APISupported  bool
 	OSType        string // linux
