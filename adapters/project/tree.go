@@ -68,7 +68,8 @@ func (t *tree) sub(field, name string) (*tree, error) {
 	return newTree(field, root), nil
 }
 
-func (t *tree) close() error { return t.root.Close() }
+// close ends reading; nothing was written that could fail.
+func (t *tree) close() { _ = t.root.Close() }
 
 // refuse is the answer for an entry that is not taken.
 func (t *tree) refuse(name, format string, a ...any) error {
@@ -118,11 +119,11 @@ func (t *tree) file(name string, want fs.FileInfo) (*os.File, error) {
 
 // read returns a small file, and false when there is none.
 func (t *tree) read(name string, most int64) ([]byte, bool, error) {
-	info, err := t.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if _, err := t.root.Lstat(name); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, false, nil
 	}
-	if info, err = t.lstat(name); err != nil {
+	info, err := t.lstat(name)
+	if err != nil {
 		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {

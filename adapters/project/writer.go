@@ -35,7 +35,10 @@ func (w *writer) create(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, f.Chmod(0o644)
+	if err := f.Chmod(0o644); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // mkdirs makes directories that the container's user may write in.

@@ -284,8 +284,8 @@ func TestEachFactAllows(t *testing.T) {
 		"an arm64 host": func(e *admission.Evidence) {
 			e.Engine.Architecture, e.Engine.HostArch, e.Image.Arch = "arm64", "arm64", "arm64"
 		},
-		"more than is needed":      func(e *admission.Evidence) { e.Engine.CPUs, e.Engine.MemoryBytes = 64, 1<<40 },
-		"no cgroup namespace":      func(e *admission.Evidence) { e.Engine.PrivateCgroup = false },
+		"more than is needed": func(e *admission.Evidence) { e.Engine.CPUs, e.Engine.MemoryBytes = 64, 1<<40 },
+		"no cgroup namespace": func(e *admission.Evidence) { e.Engine.PrivateCgroup = false },
 		"a project's image that has everything": func(e *admission.Evidence) {
 			e.Dependencies, e.Image.Labels = asksFor("v1.2.0"), holds("v1.2.0")
 		},
