@@ -50,10 +50,12 @@ type Containerd struct {
 // Auto is the word for "the first engine that is ready".
 const Auto = "auto"
 
-// Image holds the exact digests; an empty Containerd means Docker's.
+// Image holds the exact digests; an empty Containerd means Docker's. Projects are
+// images for single source repositories, by absolute path.
 type Image struct {
 	Docker     string
 	Containerd string
+	Projects   map[string]string
 }
 
 // Ledger is where the ledger lies.
@@ -180,6 +182,15 @@ func absolute(field, v string) (string, error) {
 		return "", fault.New(fault.ConfigInvalid, "%q is not an absolute path", v).At(field).Hint("give an absolute path")
 	}
 	return filepath.Clean(v), nil
+}
+
+// ProjectDigest is the digest for Runs on a source repository: its own, or the one
+// for all.
+func (c Config) ProjectDigest(e isolation.Engine, repository string) string {
+	if digest := c.Image.Projects[repository]; digest != "" {
+		return digest
+	}
+	return c.ImageDigest(e)
 }
 
 // ImageDigest is the configured digest for an engine.

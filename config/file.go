@@ -86,6 +86,12 @@ func (c *Config) walk(n ast.Node, prefix string) error {
 	}
 	for _, v := range m.Values {
 		name := prefix + v.Key.String()
+		if name == projectsKey {
+			if err := c.projects(v); err != nil {
+				return err
+			}
+			continue
+		}
 		k := slices.IndexFunc(keys(), func(k key) bool { return k.name == name })
 		switch {
 		case k >= 0:
@@ -150,9 +156,13 @@ func (c *Config) fileError(err error) error {
 // nearestKey is the known key with the smallest edit distance.
 func nearestKey(name string) string {
 	best, dist := "", 1<<30
+	names := []string{projectsKey}
 	for _, k := range keys() {
-		if d := nearest.Distance(name, k.name); d < dist {
-			best, dist = k.name, d
+		names = append(names, k.name)
+	}
+	for _, k := range names {
+		if d := nearest.Distance(name, k); d < dist {
+			best, dist = k, d
 		}
 	}
 	return best

@@ -15,5 +15,5 @@ func (c Config) Values() []Value {
 	for _, k := range keys() {
 		out = append(out, Value{k.name, k.get(c), c.Origins[k.name], k.env[len(k.env)-1], k.help})
 	}
-	return out
+	return append(out, c.projectValues()...)
 }

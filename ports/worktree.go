@@ -47,6 +47,11 @@ type Worktrees interface {
 	// inode, kind, link count and bytes, no link in the path, no mount beneath.
 	// It returns integrity_lost, naming what differs.
 	Verify(ctx context.Context, p drydock.Place) error
+	// ReadFiles reads those of the named files that exist in a directory beneath the
+	// root, each a regular file of at most most bytes; a larger one, another kind of
+	// entry, or one behind a link is passed over like an absent one. Nothing of
+	// them is interpreted.
+	ReadFiles(ctx context.Context, p drydock.Place, dir string, names []string, most int64) (map[string][]byte, error)
 	// CheckWorkdir proves that a clean relative path is an existing directory
 	// beneath the root without any link in it (invalid_argument at workdir).
 	CheckWorkdir(ctx context.Context, p drydock.Place, rel string) error

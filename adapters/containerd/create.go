@@ -194,7 +194,7 @@ func unwanted(img image) []string {
 		what = append(what, "port "+p)
 	}
 	for l := range c.Labels {
-		if l != isolation.LabelProtocol {
+		if !isolation.ImageLabel(l) {
 			what = append(what, "label "+l)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cyberagent/domain/canon"
-	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 )
 

@@ -66,7 +66,7 @@ func properties(in container.InspectResponse, raw []byte) isolation.Properties {
 func labels(all map[string]string) map[string]string {
 	l := make(map[string]string, len(all))
 	for k, v := range all {
-		if k != isolation.LabelProtocol {
+		if !isolation.ImageLabel(k) {
 			l[k] = v
 		}
 	}

@@ -88,6 +88,12 @@ func (d *Drydocks) Idle(context.Context, id.Drydock) bool { return false }
 
 func (d *Drydocks) Verify(context.Context, drydock.Place) error { return errPlatform() }
 
+// ReadFiles implements ports.Worktrees.
+func (d *Drydocks) ReadFiles(context.Context, drydock.Place, string, []string, int64) (map[string][]byte, error) {
+	return nil, errPlatform()
+}
+
+// CheckWorkdir implements ports.Worktrees.
 func (d *Drydocks) CheckWorkdir(context.Context, drydock.Place, string) error { return errPlatform() }
 
 func (d *Drydocks) Mask(context.Context) (isolation.MaskFacts, error) {

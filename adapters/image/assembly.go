@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -34,6 +35,8 @@ type Assembly struct {
 	stop    context.CancelFunc
 
 	root   *node
+	arch   string
+	labels map[string]string // beside the protocol's
 	layers []*layer
 	image  v1.Image
 	grafts []io.Closer
@@ -97,7 +100,8 @@ func (a *Assembly) merge(ctx context.Context) error {
 	if err := agree(a.bases); err != nil {
 		return err
 	}
-	runner, err := a.cfg.Runner(a.bases[0].arch)
+	a.arch = a.bases[0].arch
+	runner, err := a.cfg.Runner(a.arch)
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func (a *Assembly) seal(ctx context.Context) (config, manifest string, err error
 	if err := errors.Join(errs...); err != nil {
 		return "", "", diskError(err)
 	}
-	if a.image, err = compose(a.bases[0].arch, a.layers); err != nil {
+	if a.image, err = compose(a.arch, a.labels, a.layers); err != nil {
 		return "", "", err
 	}
 	c, err := a.image.ConfigName()
@@ -159,6 +163,19 @@ func (a *Assembly) Write(ctx context.Context, tag string, w io.Writer) error {
 		return fault.New(fault.Internal, "the assembly is not finished")
 	}
 	return writeArchive(ctx, w, a.image, a.layers, tag)
+}
+
+// WriteNew is Write without the layers of an image that was extended. An engine that
+// has them may take it; one that does not want it, says so.
+func (a *Assembly) WriteNew(ctx context.Context, tag string, w io.Writer) error {
+	if a.image == nil {
+		return fault.New(fault.Internal, "the assembly is not finished")
+	}
+	fresh := slices.DeleteFunc(slices.Clone(a.layers), func(l *layer) bool { return l.adopted != nil })
+	if len(fresh) == len(a.layers) {
+		return fault.New(fault.Unsupported, "the image extends no other")
+	}
+	return writeArchive(ctx, w, a.image, fresh, tag)
 }
 
 // Close removes the scratch directory. It may be called at any time and again.

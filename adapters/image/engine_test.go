@@ -84,7 +84,7 @@ func (e engine) sandbox(image string, t command.Toolchain, script string) (strin
 		"--security-opt", "no-new-privileges", "--memory", "2g", "--pids-limit", "128", "--ulimit", fmt.Sprintf("fsize=%d", limits.FileBytes),
 		"--tmpfs", "/standard-code/cache:rw,exec,nosuid,nodev,size=134217728,nr_inodes=16384,mode=0700,uid=65532,gid=65532",
 		"--workdir", "/standard-code/cache", "--entrypoint", "/bin/sh"}
-	for _, v := range toolchain.Environment(t, false) {
+	for _, v := range toolchain.Environment(t, toolchain.Carried{}) {
 		args = append(args, "--env", v)
 	}
 	dirs := "mkdir -p " + strings.Join(toolchain.Dirs(t), " ") + " && "

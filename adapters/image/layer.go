@@ -22,6 +22,7 @@ var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type layer struct {
 	name    string
 	members []layerMember
+	adopted *blob // the whole tar, of an image that is extended
 	size    int64
 	hash    v1.Hash
 }
@@ -84,6 +85,10 @@ func (c *counter) Write(p []byte) (int, error) {
 // attribute is written: set-user-id bits and file capabilities end here. Times
 // of files stay those of the base, for byte code is checked against its source's.
 func (l *layer) write(ctx context.Context, w io.Writer) error {
+	if l.adopted != nil {
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, &ctxReader{ctx, l.adopted.section(0, l.adopted.size)}, make([]byte, copyBuffer))
+		return err
+	}
 	tw := tar.NewWriter(&ctxWriter{ctx, w})
 	buf := make([]byte, copyBuffer)
 	first := map[*content]string{}

@@ -14,7 +14,8 @@ import (
 // writeArchive writes one file that every engine loads: a docker-archive
 // (manifest.json) that is an OCI layout at the same time (index.json). Docker's
 // classic store reads the first; containerd and Docker's containerd store read
-// the second and so keep the manifest's digest.
+// the second and so keep the manifest's digest. Only the given ones of the image's
+// layers are in it.
 func writeArchive(ctx context.Context, w io.Writer, img v1.Image, layers []*layer, tag string) error {
 	config, err := img.RawConfigFile()
 	if err != nil {
@@ -25,9 +26,17 @@ func writeArchive(ctx context.Context, w io.Writer, img v1.Image, layers []*laye
 		return err
 	}
 	configName, manifestName := blobName(sum(config)), blobName(sum(manifest))
+	all, err := img.Layers()
+	if err != nil {
+		return err
+	}
 	var layerNames []string
-	for _, l := range layers {
-		layerNames = append(layerNames, blobName(l.hash.String()))
+	for _, l := range all {
+		h, err := l.Digest()
+		if err != nil {
+			return err
+		}
+		layerNames = append(layerNames, blobName(h.String()))
 	}
 	manifestHash, err := v1.NewHash(sum(manifest))
 	if err != nil {
@@ -74,12 +83,13 @@ func writeArchive(ctx context.Context, w io.Writer, img v1.Image, layers []*laye
 		}
 	}
 	written := map[string]bool{}
-	for i, l := range layers {
-		if written[layerNames[i]] {
+	for _, l := range layers {
+		name := blobName(l.hash.String())
+		if written[name] {
 			continue
 		}
-		written[layerNames[i]] = true
-		if err := tw.WriteHeader(plainFile(layerNames[i], l.size)); err != nil {
+		written[name] = true
+		if err := tw.WriteHeader(plainFile(name, l.size)); err != nil {
 			return err
 		}
 		if err := l.write(ctx, tw); err != nil {

@@ -62,7 +62,9 @@ type Service struct {
 	// later ones are what the first falls back to.
 	Engines []ports.Engine
 	// ImageDigest is the configured image for an engine.
-	ImageDigest  func(isolation.Engine) string
+	ImageDigest func(isolation.Engine) string
+	// Projects are the images of single repositories, by path.
+	Projects     map[string]string
 	AllowDesktop bool
 	Home         string
 }

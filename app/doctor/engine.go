@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,17 +58,27 @@ func (s *Service) engine(ctx context.Context, e ports.Engine, r *Report) {
 		r.add(name+"/versions", Warning, fmt.Sprintf("%s %s is older than the fix of %s: %s", k.Component, k.Version, k.ID, k.What),
 			"upgrade to "+k.Fixed+", or see whether your distribution carries the fix under this version")
 	}
-	s.image(ctx, e, f, r)
+	s.image(ctx, e, f, "", s.ImageDigest(e.Engine()), r)
+	for _, repository := range slices.Sorted(maps.Keys(s.Projects)) {
+		s.image(ctx, e, f, repository, s.Projects[repository], r)
+	}
 }
 
-func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.EngineFacts, r *Report) {
-	digest := s.ImageDigest(e.Engine())
+// image judges the image for all repositories, or that for one.
+func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.EngineFacts, repository, digest string, r *Report) {
+	name, remedy := "image", func(w admission.Remediation) string { return paste(e.Engine(), w) }
+	if repository != "" {
+		name = "image of " + repository
+		remedy = func(admission.Remediation) string {
+			return "cyberagent --engine " + string(e.Engine()) + " fixture build --project " + repository
+		}
+	}
 	facts := admission.ImageFacts{Configured: digest}
 	if admission.ValidDigest(digest) {
 		var err error
 		if facts, err = e.InspectImage(ctx, digest); err != nil {
 			fe := fault.From(err)
-			r.add("image", Failure, fe.Error(), fe.Remedy)
+			r.add(name, Failure, fe.Error(), fe.Remedy)
 			return
 		}
 	}
@@ -77,10 +88,10 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 		return !strings.HasPrefix(v.Check, "image_")
 	})
 	for _, v := range refused {
-		r.add("image", Failure, v.Detail, paste(engine.Engine, v.Remediation))
+		r.add(name, Failure, v.Detail, remedy(v.Remediation))
 	}
 	if len(refused) == 0 {
-		r.add("image", OK, fmt.Sprintf("%s is in %s, %s, and fit for use", digest, e.Engine(), mib(facts.SizeBytes)), "")
+		r.add(name, OK, fmt.Sprintf("%s is in %s, %s, and fit for use", digest, e.Engine(), mib(facts.SizeBytes)), "")
 	}
 }
 

@@ -2,6 +2,7 @@ package enginecheck
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"cyberagent/app/engines"
@@ -13,7 +14,6 @@ import (
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/limits"
 	"cyberagent/domain/runnerproto"
-	"cyberagent/ports"
 )
 
 // timeout is the trivial command's.
@@ -58,7 +58,7 @@ func (s *Service) try(ctx context.Context, e admission.Evidence, r *Report) (err
 		return err
 	}
 	defer func() {
-		if clear := s.clear(ctx, a); err == nil {
+		if clear := s.yard().Clear(ctx, a); err == nil {
 			err = clear
 		}
 		scratch.Release()
@@ -102,7 +102,7 @@ func (s *Service) prove(ctx context.Context, spec isolation.Spec, manifest strin
 		r.Detail = "the container was not started: it was not configured as asked for"
 		return nil
 	}
-	line, err := s.run(ctx, c)
+	line, err := s.yard().Run(ctx, c, timeout, io.Discard)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,4 @@ func (s *Service) prove(ctx context.Context, spec isolation.Spec, manifest strin
 	r.MeasuredSHA256, r.Command, r.Detail = isolation.FactsSHA256(rep.Facts), string(rep.Outcome), rep.Detail
 	r.OK = len(measured) == 0 && rep.Outcome == runnerproto.OutcomeExited && rep.ExitCode == 0 && rep.MaskIntact && rep.WorkspaceIntact
 	return nil
-}
-
-// ownership is what a check's container must say before it is touched.
-func (s *Service) ownership(a id.Admission) ports.Ownership {
-	return ports.Ownership{Admission: a, Installation: s.Installation}
 }

@@ -16,6 +16,7 @@ import (
 	"cyberagent/adapters/gitdrydock"
 	"cyberagent/adapters/host"
 	"cyberagent/adapters/memory"
+	"cyberagent/app/aside"
 	"cyberagent/app/enginecheck"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
@@ -30,9 +31,9 @@ var imageID = "sha256:" + strings.Repeat("1", 64)
 type scratches struct{ *host.Scratch }
 
 // Make implements enginecheck.Scratches.
-func (s scratches) Make(ctx context.Context, a id.Admission) (enginecheck.Scratch, error) {
+func (s scratches) Make(ctx context.Context, a id.Admission) (aside.Scratch, error) {
 	root, fileID, release, err := s.Scratch.Make(ctx, a)
-	return enginecheck.Scratch{Root: root, ID: fileID, Release: release}, err
+	return aside.Scratch{Root: root, ID: fileID, Release: release}, err
 }
 
 type lab struct {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"cyberagent/app/aside"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -17,31 +18,12 @@ import (
 // Protocol names the answer.
 const Protocol = "engine-check.v1"
 
-// Scratches are workspaces that carry the id of an admission that no ledger
-// knows. One exists before its container and goes after it, so that what a killed
-// check left is found again.
-type Scratches interface {
-	// Make makes an empty one and holds it until release or the process's end.
-	Make(ctx context.Context, a id.Admission) (Scratch, error)
-	// Abandoned returns those whose process is dead for sure.
-	Abandoned(ctx context.Context) ([]id.Admission, error)
-	// Remove removes it. It is idempotent.
-	Remove(ctx context.Context, a id.Admission) error
-}
-
-// Scratch is an empty workspace.
-type Scratch struct {
-	Root    string
-	ID      isolation.FileID
-	Release func()
-}
-
 // Service is the use case over its ports.
 type Service struct {
 	Engine       ports.Engine
 	Masks        ports.Masks
 	Meter        ports.Meter
-	Scratches    Scratches
+	Scratches    aside.Scratches
 	Clock        ports.Clock
 	IDs          ports.IDs
 	Installation id.Installation
@@ -117,3 +99,14 @@ func (r *Report) add(proof string, want, got []isolation.Fact, wrong []isolation
 		}
 	}
 }
+
+// yard is where the check's container stands.
+func (s *Service) yard() aside.Yard {
+	return aside.Yard{
+		Engine: s.Engine, Scratches: s.Scratches, Again: "cyberagent engine check",
+		Owner: func(id.Admission) id.Installation { return s.Installation },
+	}
+}
+
+// Sweep removes what killed checks left, and returns how many there were.
+func (s *Service) Sweep(ctx context.Context) (int, error) { return s.yard().Sweep(ctx) }

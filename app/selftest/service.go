@@ -109,7 +109,7 @@ func (s *Service) begin(rep *Common) (end func(ctx context.Context, complete boo
 // stage makes what a selftest works with: a ready engine, decoys, one lane a
 // worker, and the proof that the command runs undisturbed.
 func (s *Service) stage(ctx context.Context, rep *Common) (lanes []*lane, err error) {
-	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine())
+	rep.Image = s.StandardCode.Settings.ImageDigest(s.Engine.Engine(), "")
 	if rep.EngineVersion, err = s.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *Service) ready(ctx context.Context) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	image := admission.ImageFacts{Configured: settings.ImageDigest(s.Engine.Engine())}
+	image := admission.ImageFacts{Configured: settings.ImageDigest(s.Engine.Engine(), "")}
 	if facts.Reachability == admission.Reachable && facts.APISupported && admission.ValidDigest(image.Configured) {
 		configured := image.Configured
 		if image, err = s.Engine.InspectImage(ctx, configured); err != nil {

@@ -3,13 +3,15 @@ package standardcode
 import (
 	"context"
 	"errors"
+	"path"
 
 	"cyberagent/app/engines"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/canon"
+	"cyberagent/domain/command"
+	"cyberagent/domain/deps"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
-	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
 	"cyberagent/domain/manifest"
 	"cyberagent/ports"
@@ -21,16 +23,16 @@ const driftShown = 10
 // gather collects what the checks look at. Without every gate nothing outside
 // the ledger is asked. An unreachable engine and a missing Drydock are evidence;
 // an error is something that could not be found out.
-func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates, want *admission.Requested) (admission.Evidence, error) {
-	e := admission.Evidence{Gates: gates, Requested: want, AllowDesktop: s.Settings.AllowDesktop}
+func (s *Service) gather(ctx context.Context, r Request) (admission.Evidence, error) {
+	e := admission.Evidence{Gates: r.Gates, Requested: r.requested(), AllowDesktop: s.Settings.AllowDesktop}
 	dd := &admission.DrydockFacts{}
 	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
-		r, err := rec.Run(rid)
+		found, err := rec.Run(r.Run)
 		if err != nil {
 			return err
 		}
-		e.Run = &r
-		d, err := rec.DrydockOfRun(rid)
+		e.Run = &found
+		d, err := rec.DrydockOfRun(r.Run)
 		if errors.Is(err, fault.NotFound) {
 			return nil
 		}
@@ -41,7 +43,7 @@ func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates,
 		return e, err
 	}
 	e.Drydock = dd
-	if len(gates.Missing()) > 0 {
+	if len(r.Gates.Missing()) > 0 {
 		return e, nil
 	}
 	// The engine answers while the files are compared: neither looks at the other.
@@ -51,11 +53,38 @@ func (s *Service) gather(ctx context.Context, rid id.Run, gates admission.Gates,
 	if err := <-engine; err != nil {
 		return e, err
 	}
-	return e, files
+	if files != nil {
+		return e, files
+	}
+	return e, s.gatherDependencies(ctx, &e, r.Command)
+}
+
+// gatherDependencies reads the lockfiles of the command's toolchain in its working
+// directory or the nearest one above that has them.
+func (s *Service) gatherDependencies(ctx context.Context, e *admission.Evidence, in command.Input) error {
+	f := e.Drydock
+	c, err := command.New(in)
+	if err != nil || !f.Present || f.Drydock.Status != drydock.Ready || f.Drifted {
+		return nil // other checks refuse
+	}
+	e.Dependencies = &deps.Need{Toolchain: c.Toolchain()}
+	for dir := c.Workdir(); ; dir = path.Dir(dir) {
+		files, err := s.Worktrees.ReadFiles(ctx, f.Drydock.Place, dir, deps.Files(c.Toolchain()), limits.LockfileBytes)
+		if err != nil {
+			return err
+		}
+		if deps.Anchored(c.Toolchain(), files) {
+			*e.Dependencies = deps.Read(c.Toolchain(), files)
+			return nil
+		}
+		if dir == "." || dir == "/" || dir == "" {
+			return nil
+		}
+	}
 }
 
 func (s *Service) gatherEngine(ctx context.Context, e *admission.Evidence) error {
-	engine, image, err := engines.Gather(ctx, s.Engine, s.Settings.ImageDigest(s.Engine.Engine()))
+	engine, image, err := engines.Gather(ctx, s.Engine, s.Settings.ImageDigest(s.Engine.Engine(), e.Run.Workspace))
 	if err == nil {
 		e.Engine, e.Image = &engine, &image
 	}
@@ -100,7 +129,7 @@ func evidenceDigest(e admission.Evidence) string {
 	if e.Run != nil {
 		run = []any{e.Run.ID, e.Run.Status, e.Run.Profile.Revision, e.Run.Permission.Revision}
 	}
-	return canon.Digest([]any{e.Gates, run, e.Engine, e.Image, dd, e.Requested, e.AllowDesktop})
+	return canon.Digest([]any{e.Gates, run, e.Engine, e.Image, dd, e.Requested, e.Dependencies, e.AllowDesktop})
 }
 
 // authority is the state that a preparation binds to, from complete evidence.
@@ -115,7 +144,7 @@ func authority(e admission.Evidence) manifest.Authority {
 
 // admitted gathers and refuses: what prepare and execute stand on.
 func (s *Service) admitted(ctx context.Context, r Request) (admission.Evidence, error) {
-	e, err := s.gather(ctx, r.Run, r.Gates, r.requested())
+	e, err := s.gather(ctx, r)
 	if err != nil {
 		return e, err
 	}

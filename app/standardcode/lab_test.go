@@ -72,7 +72,7 @@ func mustLab(t *testing.T) *lab {
 		Ledger: l.ledger, Engine: l.engine, Worktrees: files, Masks: files, Meter: files,
 		EngineFor: func(isolation.Engine) (ports.Engine, error) { return l.engine, nil },
 		Clock:     host.Clock{}, IDs: host.IDs{}, Locks: host.NewLocks(filepath.Join(dir, "owners")),
-		Settings: standardcode.Settings{ImageDigest: func(isolation.Engine) string { return imageID }},
+		Settings: standardcode.Settings{ImageDigest: func(isolation.Engine, string) string { return imageID }},
 	}
 	l.begin(files, mustSource(t, dir))
 	return l

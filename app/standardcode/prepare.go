@@ -43,7 +43,7 @@ func (s *Service) Readiness(ctx context.Context, r Request) (admission.Readiness
 	if _, err := command.New(r.Command); err != nil {
 		return admission.Readiness{}, err
 	}
-	e, err := s.gather(ctx, r.Run, r.Gates, r.requested())
+	e, err := s.gather(ctx, r)
 	if err != nil {
 		return admission.Readiness{}, err
 	}

@@ -17,8 +17,9 @@ import (
 
 // Settings are the operator's configuration that these use cases need.
 type Settings struct {
-	// ImageDigest is the one configured image for an engine, "sha256:…".
-	ImageDigest  func(isolation.Engine) string
+	// ImageDigest is the one configured image for an engine and a Run's source
+	// repository, "sha256:…".
+	ImageDigest  func(e isolation.Engine, repository string) string
 	AllowDesktop bool
 }
 

@@ -36,7 +36,7 @@ func doctorCommand(s *session) *cli.Command {
 
 func printDoctor(w io.Writer, r doctor.Report) {
 	for _, f := range r.Findings {
-		_, _ = fmt.Fprintf(w, "%-8s %-18s %s\n", f.Status, f.Check, printable(f.Detail))
+		_, _ = fmt.Fprintf(w, "%-8s %-18s %s\n", f.Status, printable(f.Check), printable(f.Detail))
 		if f.Remedy != "" {
 			_, _ = fmt.Fprintf(w, "%27s %s\n", "->", printable(f.Remedy))
 		}

@@ -32,14 +32,19 @@ func fixtureBuild(s *session) *cli.Command {
 		})
 	}
 	var again bool
+	var p projectFlags
 	flags = append(flags, &cli.BoolFlag{Name: "again", Usage: "build also when the same inputs were built before", Destination: &again})
+	flags = append(flags, p.flags()...)
 	return &cli.Command{
-		Name: "build", Usage: "make the image from four exact bases that the engine has; pulls nothing, runs nothing", HideHelpCommand: true,
+		Name: "build", Usage: "make the image from four exact bases that the engine has, or a project's image from it; pulls nothing", HideHelpCommand: true,
 		Flags: flags,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if err := none(c); err != nil {
 				return err
+			}
+			if c.IsSet("project") {
+				return p.build(ctx, s)
 			}
 			in := fixture.Input{Bases: map[command.Toolchain]string{}, Again: again}
 			for t, v := range maps.All(bases) {
@@ -48,9 +53,7 @@ func fixtureBuild(s *session) *cli.Command {
 				}
 				in.Bases[t] = *v
 			}
-			if !s.asJSON || s.errTerminal {
-				in.Progress = func(line string) { _, _ = fmt.Fprintln(s.err, "fixture:", line) }
-			}
+			in.Progress = s.fixtureProgress()
 			cfg, err := s.load()
 			if err != nil {
 				return err
@@ -77,6 +80,14 @@ func fixtureBuild(s *session) *cli.Command {
 			return s.answer(v, func(w io.Writer) { _, _ = io.WriteString(w, lines.String()) })
 		},
 	}
+}
+
+// fixtureProgress tells a person the steps of a build.
+func (s *session) fixtureProgress() func(string) {
+	if s.asJSON && !s.errTerminal {
+		return nil
+	}
+	return func(line string) { _, _ = fmt.Fprintln(s.err, "fixture:", printable(line)) }
 }
 
 type fixtureView struct {

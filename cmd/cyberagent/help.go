@@ -43,7 +43,7 @@ var examples = map[string]string{
 	"drydock cleanup":             "cyberagent drydock cleanup RUN\n  cyberagent drydock cleanup RUN --confirm DIGEST",
 	"drydock gc":                  "cyberagent drydock gc\n  cyberagent drydock gc --confirm DIGEST",
 	"drydock reconcile":           `cyberagent drydock reconcile`,
-	"fixture build":               `cyberagent fixture build`,
+	"fixture build":               "cyberagent fixture build\n  cyberagent fixture build --project ~/src/parser",
 	"engine list":                 `cyberagent --engine auto engine list`,
 	"fixture inspect":             `cyberagent fixture inspect`,
 	"engine check":                `cyberagent engine check`,

@@ -67,6 +67,7 @@ var answers = map[string]any{
 	approvals.Protocol:                approvals.View{},
 	"standard-code-approval-list.v1":  approvalList{},
 	"fixture.v1":                      fixtureView{},
+	"fixture-project.v1":              projectView{},
 	"fixture-inspection.v1":           inspectionView{},
 	engines.ListProtocol:              engines.List{},
 	selftest.Protocol:                 selftest.Report{},

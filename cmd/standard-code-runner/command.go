@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -67,25 +69,55 @@ func (s *session) spec(dir int) (supervise.Command, error) {
 	if err != nil {
 		return supervise.Command{}, err
 	}
+	place := func(p string) string { return p }
+	if s.binding.Mode == runnerproto.ModeBake {
+		place = toolchain.Baking
+	}
 	for _, d := range toolchain.Dirs(tc) {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := os.MkdirAll(place(d), 0o700); err != nil {
 			return supervise.Command{}, err
 		}
 	}
-	if tc == command.Go {
-		if err := warm(toolchain.WarmGo, toolchain.GoCache); err != nil {
-			return supervise.Command{}, err
-		}
+	if err := carried(tc, place); err != nil {
+		return supervise.Command{}, err
 	}
 	stdin, err := s.stdin()
 	if err != nil {
 		return supervise.Command{}, err
 	}
-	_, err = os.Stat(toolchain.ModCache)
 	path, args := toolchain.Program(tc, s.binding.Arguments)
-	return supervise.Command{
-		Path: path, Args: args, Env: toolchain.Environment(tc, err == nil), Dir: dir, Stdin: stdin,
-	}, nil
+	env := toolchain.Environment(tc, toolchain.Carried{ModCache: exists(toolchain.ModCache), SitePkgs: exists(toolchain.SitePkgs)})
+	for i := range env {
+		env[i] = place(env[i])
+	}
+	return supervise.Command{Path: path, Args: args, Env: env, Dir: dir, Stdin: stdin}, nil
+}
+
+// carried makes what the image carries for the toolchain visible in its empty
+// cache.
+func carried(tc command.Toolchain, place func(string) string) error {
+	switch tc {
+	case command.Go:
+		for _, from := range []string{toolchain.WarmGo, toolchain.WarmDeps} {
+			if err := warm(from, place(toolchain.GoCache)); err != nil {
+				return err
+			}
+		}
+	case command.Rust:
+		if exists(toolchain.CargoConfig) {
+			err := os.Symlink(toolchain.CargoConfig, place(toolchain.CargoHome)+"/config.toml")
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	default:
+	}
+	return nil
+}
+
+func exists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
 }
 
 // stdin is what the command reads: the container's own pipe, or nothing. The

@@ -47,7 +47,7 @@ func warm(from, to string) error {
 			}
 			last = sub
 		}
-		if err := unix.Symlinkat(from+"/"+name, dir, name); err != nil {
+		if err := unix.Symlinkat(from+"/"+name, dir, name); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cyberagent/domain/admission"
+	"cyberagent/domain/deps"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/run"
@@ -38,7 +39,40 @@ func evidence() admission.Evidence {
 		Drydock: &admission.DrydockFacts{
 			Present: true, Drydock: drydock.Drydock{ID: "dry_1", Status: "ready", Generation: 4, Checkpoint: "ckpt_4"},
 		},
-		Requested: &admission.Requested{Generation: 4, Checkpoint: "ckpt_4"},
+		Requested:    &admission.Requested{Generation: 4, Checkpoint: "ckpt_4"},
+		Dependencies: &deps.Need{Toolchain: "go"},
+	}
+}
+
+// asksFor is a repository that requires one module; holds are the labels of an image
+// that has one.
+func asksFor(version string) *deps.Need {
+	n := deps.Read("go", map[string][]byte{
+		"go.mod": []byte("module x\nrequire a.example/b " + version + "\n"), "go.sum": []byte("a.example/b " + version + " h1:x=\n"),
+	})
+	return &n
+}
+
+func holds(version string) map[string]string {
+	r := deps.NewRecord()
+	r.Hold("go", []deps.Package{{Name: "a.example/b", Version: version}})
+	text, err := r.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{"cyberagent.runner-protocol": "standard-code-docker-runner.v2", "cyberagent.project": text}
+}
+
+func TestAMissingDependencyIsNamedWithWhatToType(t *testing.T) {
+	t.Parallel()
+	e := evidence()
+	e.Run.Workspace = "/home/op/my project"
+	e.Dependencies, e.Image.Labels = asksFor("v1.2.0"), holds("v1.1.0")
+	got := admission.Evaluate(e)
+	want := "go.mod names 1 packages that the image does not have: a.example/b@v1.2.0 (the image has v1.1.0); " +
+		"fetch them, then: cyberagent fixture build --project '/home/op/my project'"
+	if len(got) != 1 || got[0].Detail != want {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -222,6 +256,12 @@ func TestEachFactRefusesAlone(t *testing.T) {
 			[]refusal{{"drydock_ready", "checkpoint_stale", "checkpoint_stale", "use_current_checkpoint"}}},
 		{"no Checkpoint", func(e *admission.Evidence) { e.Requested.Checkpoint = "" },
 			[]refusal{{"drydock_ready", "checkpoint_stale", "checkpoint_stale", "use_current_checkpoint"}}},
+		{"a dependency that the image lacks", func(e *admission.Evidence) { e.Dependencies = asksFor("v1.2.0") },
+			[]refusal{{"dependencies", "dependencies_missing", "dependencies_missing", "rebuild_project_image"}}},
+		{"a dependency at another version", func(e *admission.Evidence) { e.Dependencies, e.Image.Labels = asksFor("v1.2.0"), holds("v1.1.0") },
+			[]refusal{{"dependencies", "dependencies_missing", "dependencies_missing", "rebuild_project_image"}}},
+		{"a record that nobody can read", image(func(f *admission.ImageFacts) { f.Labels["cyberagent.project"] = "{}" }),
+			[]refusal{{"image_profile", "image_profile_unsafe", "backend_not_ready", "rebuild_fixture_image"}}},
 		{"files drifted", dry(func(f *admission.DrydockFacts) { f.Drifted, f.Drift = true, []string{"a.go"} }),
 			[]refusal{{"drydock_ready", "drydock_drifted", "drydock_drifted", "checkpoint_or_rewind"}}},
 	} {
@@ -244,8 +284,11 @@ func TestEachFactAllows(t *testing.T) {
 		"an arm64 host": func(e *admission.Evidence) {
 			e.Engine.Architecture, e.Engine.HostArch, e.Image.Arch = "arm64", "arm64", "arm64"
 		},
-		"more than is needed":      func(e *admission.Evidence) { e.Engine.CPUs, e.Engine.MemoryBytes = 64, 1<<40 },
-		"no cgroup namespace":      func(e *admission.Evidence) { e.Engine.PrivateCgroup = false },
+		"more than is needed": func(e *admission.Evidence) { e.Engine.CPUs, e.Engine.MemoryBytes = 64, 1<<40 },
+		"no cgroup namespace": func(e *admission.Evidence) { e.Engine.PrivateCgroup = false },
+		"a project's image that has everything": func(e *admission.Evidence) {
+			e.Dependencies, e.Image.Labels = asksFor("v1.2.0"), holds("v1.2.0")
+		},
 		"an image by its other id": func(e *admission.Evidence) { e.Image.ID = "sha256:" + strings.Repeat("f", 64) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -391,7 +434,7 @@ func TestChecksAreTheFilesInTheContractsOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"process_gates", "engine_reachable", "engine_api", "engine_platform", "engine_host", "engine_capacity",
-		"image_configured", "image_present", "image_profile", "image_protocol",
+		"image_configured", "image_present", "image_profile", "image_protocol", "dependencies",
 		"run_eligible", "run_profile", "run_permission", "drydock_ready",
 	}
 	var got []string

@@ -36,7 +36,7 @@ var advices = map[Remediation]string{
 	ConfigureImage:       "set image.docker in config.yaml (`cyberagent config path`), or CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST, to the digest that `cyberagent fixture build` prints",
 	BuildImage:           "build it with `cyberagent fixture build`, or load it into the engine",
 	RebuildImage:         "build the image again with `cyberagent fixture build` and configure the new digest",
-	RebuildProject:       "build the project's image again with its present lockfiles",
+	RebuildProject:       "fetch what the lockfiles name, build the project's image with `cyberagent fixture build --project DIR`, and configure its digest below image.projects",
 	UseActiveRun:         "use an active Run (`cyberagent run list`) or create one",
 	SelectDocker:         "select it with `cyberagent run profile RUN docker`",
 	GrantWorkspace:       "grant it with `cyberagent run permission RUN workspace_access`",

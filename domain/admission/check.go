@@ -31,7 +31,7 @@ type Check struct {
 func Checks() []Check {
 	return []Check{
 		gates, engineReachable, engineAPI, enginePlatform, engineHost, engineCapacity,
-		imageConfigured, imagePresent, imageProfile, imageProtocol,
+		imageConfigured, imagePresent, imageProfile, imageProtocol, dependencies,
 		runEligible, runProfile, runPermission, drydockReady,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cyberagent/domain/deps"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 )
@@ -44,7 +45,11 @@ func unsafe(f ImageFacts, arch string) []string {
 	add(len(f.OnBuild) > 0, "%d build triggers", len(f.OnBuild))
 	add(f.Healthcheck, "a health check")
 	for name := range f.Labels {
-		add(name != isolation.LabelProtocol, "label %q", name)
+		add(!isolation.ImageLabel(name), "label %q", name)
+	}
+	if text, ok := f.Labels[isolation.LabelProject]; ok {
+		_, err := deps.DecodeRecord(text)
+		add(err != nil, "a record of what it holds that cannot be read")
 	}
 	slices.Sort(bad)
 	return bad

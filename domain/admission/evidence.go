@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cyberagent/domain/deps"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -126,11 +127,14 @@ type Evidence struct {
 	Image     *ImageFacts
 	Drydock   *DrydockFacts
 	Requested *Requested
+	// Dependencies are what the lockfiles of the command's directory ask for, which may
+	// be nothing.
+	Dependencies *deps.Need
 	// AllowDesktop is the operator's docker.allow_desktop.
 	AllowDesktop bool
 }
 
 // Complete says whether every part was gathered.
 func (e Evidence) Complete() bool {
-	return e.Run != nil && e.Engine != nil && e.Image != nil && e.Drydock != nil && e.Requested != nil
+	return e.Run != nil && e.Engine != nil && e.Image != nil && e.Drydock != nil && e.Requested != nil && e.Dependencies != nil
 }

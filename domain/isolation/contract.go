@@ -51,13 +51,19 @@ const (
 	LabelInstallation = "cyberagent.installation"
 	LabelAdmission    = "cyberagent.admission"
 	LabelContract     = "cyberagent.contract"
-	// LabelProtocol is the image's only label.
+	// LabelProtocol and LabelProject are an image's only labels. The second says what
+	// a project's image holds (package deps).
 	LabelProtocol = "cyberagent.runner-protocol"
+	LabelProject  = "cyberagent.project"
 
 	// MaskContent is the whole content of the file mounted over /workspace/.git.
 	MaskContent = "gitdir: .standard-code-git-disabled\n"
 	MaskMode    = 0o444
 )
+
+// ImageLabel says whether a label is one that an image of the product has. On some
+// engines its containers inherit it.
+func ImageLabel(name string) bool { return name == LabelProtocol || name == LabelProject }
 
 // ContainerName is deterministic, so that a repeated create is recognised.
 func ContainerName(a id.Admission) string { return NamePrefix + string(a) }

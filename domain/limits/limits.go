@@ -84,4 +84,13 @@ const (
 	TreeNameBytes    = 4096
 	CheckpointBytes  = 4 * GiB
 	CheckpointOneMax = GiB
+
+	ProjectBytes       = 4 * GiB
+	ProjectFileBytes   = GiB
+	ProjectEntries     = int64(500_000)
+	ProjectRecordBytes = 512 * KiB
+	LockfileBytes      = 32 * MiB
+	WarmBytes          = 4 * GiB
+	WarmEntries        = int64(500_000)
+	WarmTime           = 20 * time.Minute
 )

@@ -117,6 +117,14 @@ var rows = map[string]struct {
 	"drydocks":                {"count", 64, 64},
 	"drydock_life":            {"milliseconds", 604800000, 2592000000},
 	"approval_life":           {"milliseconds", 3600000, 86400000},
+	"project_bytes":           {"bytes", 4294967296, 4294967296},
+	"project_file_bytes":      {"bytes", 1073741824, 1073741824},
+	"project_entries":         {"entries", 500000, 500000},
+	"project_record_bytes":    {"bytes", 524288, 524288},
+	"lockfile_bytes":          {"bytes", 33554432, 33554432},
+	"warm_bytes":              {"bytes", 4294967296, 4294967296},
+	"warm_entries":            {"entries", 500000, 500000},
+	"warm_time":               {"milliseconds", 1200000, 1200000},
 	"readiness_life":          {"milliseconds", 30000, 30000},
 }
 

@@ -80,6 +80,14 @@ func Table() []Row {
 		span("drydock_life", DrydockLife, DrydockLifeMax, "domain", "what nobody uses is cleaned up"),
 		span("approval_life", ApprovalLife, ApprovalLifeMax, "domain",
 			"a decision is about the present state; the first is how long an approval may be used, the second also how long a request waits for its decision"),
+		fixed("project_bytes", Bytes, ProjectBytes, "fixture build", "what is laid into a project's image, of each toolchain"),
+		fixed("project_file_bytes", Bytes, ProjectFileBytes, "fixture build", "one file of it"),
+		fixed("project_entries", Entries, ProjectEntries, "fixture build", "its files and directories"),
+		fixed("project_record_bytes", Bytes, ProjectRecordBytes, "fixture build", "the image's label that names what it holds"),
+		fixed("lockfile_bytes", Bytes, LockfileBytes, "fixture build and owner process", "one lockfile that is read"),
+		fixed("warm_bytes", Bytes, WarmBytes, "runner", "build caches that are made for an image, on the builder's disk"),
+		fixed("warm_entries", Entries, WarmEntries, "runner", "their files and directories"),
+		span("warm_time", WarmTime, WarmTime, "runner", "one step of making them"),
 		span("readiness_life", ReadinessLife, ReadinessLife, "domain", "a probe is about the present state"),
 	}
 }

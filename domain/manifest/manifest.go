@@ -93,7 +93,7 @@ func limitsDigest() string {
 
 func toolchainDigest(c command.Command) string {
 	program, _ := toolchain.Program(c.Toolchain(), c.Args())
-	env := toolchain.Environment(c.Toolchain(), true)
+	env := toolchain.Environment(c.Toolchain(), toolchain.Carried{ModCache: true, SitePkgs: true})
 	return canon.Digest(slices.Insert(env, 0, program))
 }
 

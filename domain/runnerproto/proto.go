@@ -28,10 +28,12 @@ const (
 type Mode string
 
 // The modes. Repair restores access bits on what the container's user owns in
-// the workspace and starts no command.
+// the workspace and starts no command. Bake runs a command whose caches lie in the
+// workspace (toolchain.Oven), where the builder of an image finds them.
 const (
 	ModeRun    Mode = "run"
 	ModeRepair Mode = "repair"
+	ModeBake   Mode = "bake"
 )
 
 // Binding is everything that the runner acts on.
@@ -102,7 +104,7 @@ func (b Binding) check() error {
 	bad := func(format string, a ...any) error { return fault.New(fault.RunnerFailure, format, a...) }
 	q := b.Quota
 	switch {
-	case b.Mode != ModeRun && b.Mode != ModeRepair:
+	case b.Mode != ModeRun && b.Mode != ModeRepair && b.Mode != ModeBake:
 		return bad("mode %q", b.Mode)
 	case b.Stdin != isolation.StdinClosed && b.Stdin != isolation.StdinPipe:
 		return bad("stdin policy %q", b.Stdin)

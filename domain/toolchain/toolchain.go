@@ -5,6 +5,7 @@ package toolchain
 
 import (
 	"slices"
+	"strings"
 
 	"cyberagent/domain/command"
 )
@@ -15,20 +16,36 @@ const (
 	Cache     = "/standard-code/cache"
 	Bin       = "/standard-code/bin"
 	GoRoot    = "/usr/local/go"
-	// ModCache is where a project's image carries downloaded Go modules; it is
-	// used when it exists.
-	ModCache = "/standard-code/deps/go/mod"
+	// Deps is where a project's image carries its dependencies. Each part is used
+	// when it exists: Go's module cache, Python's packages, and Cargo's configuration,
+	// which names the vendored crates. Node finds its own by NodeLink.
+	Deps        = "/standard-code/deps"
+	ModCache    = Deps + "/go/mod"
+	SitePkgs    = Deps + "/python/site-packages"
+	CargoVendor = Deps + "/rust/vendor"
+	CargoConfig = Deps + "/rust/config.toml"
+	NodeModules = Deps + "/node/node_modules"
+	// NodeLink leads to NodeModules: node looks for packages in the directory of
+	// every parent of the workspace.
+	NodeLink = "/node_modules"
+	// WarmDeps is the build cache of a project's Go dependencies, as WarmGo is that
+	// of the standard library.
+	WarmDeps = Deps + "/go/warm"
+	// Oven stands for Cache while an image's caches are made: they are larger than
+	// the cache of a command.
+	Oven = Workspace + "/.standard-code"
 	// WarmGo is where an image may carry Go's compiled standard library in the form
-	// of a build cache; WarmIndex lists its entries. The runner links them into the
-	// empty cache of a go command.
-	WarmGo    = GoRoot + "/pkg/standard-code-cache"
-	WarmIndex = WarmGo + "/index"
+	// of a build cache; a file "index" lists its entries. The runner links them into
+	// the empty cache of a go command.
+	WarmGo = GoRoot + "/pkg/standard-code-cache"
 	// Home, Tmp and Target are made by the runner in the empty cache.
 	Home   = Cache + "/home"
 	Tmp    = Cache + "/tmp"
 	Target = Cache + "/rust/target"
-	// GoCache is the go command's build cache.
-	GoCache = Cache + "/go/build"
+	// GoCache is the go command's build cache, CargoHome where cargo looks for its
+	// configuration.
+	GoCache   = Cache + "/go/build"
+	CargoHome = Cache + "/rust/cargo"
 )
 
 // Path is the PATH of every command.
@@ -68,16 +85,25 @@ func Dirs(t command.Toolchain) []string {
 	case command.Node:
 		return append(common, Cache+"/npm")
 	case command.Python:
-		return append(common, Cache+"/python")
+		return common
 	case command.Rust:
-		return append(common, Cache+"/rust/cargo", Target)
+		return append(common, CargoHome, Target)
 	}
 	return common
 }
 
-// Environment returns the whole environment of a command, sorted. modCache says
-// whether the image carries ModCache.
-func Environment(t command.Toolchain, modCache bool) []string {
+// Carried says what a project's image has at the fixed places.
+type Carried struct {
+	ModCache bool
+	SitePkgs bool
+}
+
+// Baking is an environment or a directory of a command as it is while an image's
+// caches are made: the same, with the oven in the place of the cache.
+func Baking(s string) string { return strings.ReplaceAll(s, Cache, Oven) }
+
+// Environment returns the whole environment of a command, sorted.
+func Environment(t command.Toolchain, has Carried) []string {
 	env := []string{
 		"PATH=" + Path, "HOME=" + Home, "TMPDIR=" + Tmp,
 		"LANG=C.UTF-8", "TZ=UTC", "CI=true",
@@ -89,7 +115,7 @@ func Environment(t command.Toolchain, modCache bool) []string {
 			"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=off", "GOSUMDB=off", "CGO_ENABLED=0",
 			// The .git mask is not a repository; stamping would fail the build.
 			"GOFLAGS=-buildvcs=false", "GOTELEMETRY=off")
-		if modCache {
+		if has.ModCache {
 			env = append(env, "GOMODCACHE="+ModCache)
 		}
 	case command.Node:
@@ -98,11 +124,14 @@ func Environment(t command.Toolchain, modCache bool) []string {
 			"npm_config_audit=false", "npm_config_fund=false", "NO_UPDATE_NOTIFIER=1")
 	case command.Python:
 		env = append(env,
-			"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1", "PYTHONPYCACHEPREFIX="+Cache+"/python",
+			"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1",
 			"PYTEST_ADDOPTS=-p no:cacheprovider", "PIP_NO_INDEX=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
+		if has.SitePkgs {
+			env = append(env, "PYTHONPATH="+SitePkgs)
+		}
 	case command.Rust:
 		env = append(env,
-			"CARGO_HOME="+Cache+"/rust/cargo", "CARGO_TARGET_DIR="+Target, "CARGO_NET_OFFLINE=true",
+			"CARGO_HOME="+CargoHome, "CARGO_TARGET_DIR="+Target, "CARGO_NET_OFFLINE=true",
 			"CARGO_INCREMENTAL=0", "CARGO_PROFILE_DEV_DEBUG=0", "CARGO_PROFILE_TEST_DEBUG=0",
 			// The standard library carries debug information; with it a test binary is
 			// over the file ceiling.

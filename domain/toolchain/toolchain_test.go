@@ -56,7 +56,6 @@ var environments = map[command.Toolchain][]string{
 		"PYTEST_ADDOPTS=-p no:cacheprovider",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONNOUSERSITE=1",
-		"PYTHONPYCACHEPREFIX=/standard-code/cache/python",
 		"TMPDIR=/standard-code/cache/tmp",
 		"TZ=UTC",
 	},
@@ -84,7 +83,7 @@ func TestEnvironmentIsFixed(t *testing.T) {
 	t.Setenv("PYTEST_ADDOPTS", "--evil")
 	t.Setenv("LD_PRELOAD", "/evil.so")
 	for tc, want := range environments {
-		if got := toolchain.Environment(tc, false); !slices.Equal(got, want) {
+		if got := toolchain.Environment(tc, toolchain.Carried{}); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tc, got, want)
 		}
 	}
@@ -93,13 +92,18 @@ func TestEnvironmentIsFixed(t *testing.T) {
 	}
 }
 
-func TestTheImagesModulesAreForGoOnly(t *testing.T) {
+var everything = toolchain.Carried{ModCache: true, SitePkgs: true}
+
+func TestWhatAnImageCarriesIsForItsToolchainOnly(t *testing.T) {
 	t.Parallel()
+	more := map[command.Toolchain]string{
+		"go": "GOMODCACHE=/standard-code/deps/go/mod", "python": "PYTHONPATH=/standard-code/deps/python/site-packages",
+	}
 	for tc, want := range environments {
-		if tc == "go" {
-			want = slices.Sorted(slices.Values(append(slices.Clone(want), "GOMODCACHE=/standard-code/deps/go/mod")))
+		if more[tc] != "" {
+			want = slices.Sorted(slices.Values(append(slices.Clone(want), more[tc])))
 		}
-		if got := toolchain.Environment(tc, true); !slices.Equal(got, want) {
+		if got := toolchain.Environment(tc, everything); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tc, got, want)
 		}
 	}
@@ -109,7 +113,7 @@ func TestEnvironmentNamesEachVariableOnce(t *testing.T) {
 	t.Parallel()
 	for tc := range environments {
 		seen := map[string]bool{}
-		for _, kv := range toolchain.Environment(tc, true) {
+		for _, kv := range toolchain.Environment(tc, everything) {
 			name, value, ok := strings.Cut(kv, "=")
 			if !ok || name == "" || value == "" || seen[name] {
 				t.Errorf("%s: %q is malformed or repeated", tc, kv)
@@ -167,10 +171,27 @@ func TestDirsLieInTheCacheAndHoldEveryPlaceOfTheEnvironment(t *testing.T) {
 				t.Errorf("%s: %s is not in the cache", tc, d)
 			}
 		}
-		for _, kv := range toolchain.Environment(tc, true) {
+		for _, kv := range toolchain.Environment(tc, everything) {
 			name, value, _ := strings.Cut(kv, "=")
 			if strings.HasPrefix(value, cache) && !slices.Contains(dirs, value) {
 				t.Errorf("%s: %s points to %s, which nobody makes", tc, name, value)
+			}
+		}
+	}
+}
+
+func TestBakingMovesTheCacheAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for tc := range environments {
+		for _, kv := range toolchain.Environment(tc, everything) {
+			name, before, _ := strings.Cut(kv, "=")
+			got := toolchain.Baking(kv)
+			if after, ok := strings.CutPrefix(before, "/standard-code/cache"); ok {
+				if got != name+"=/workspace/.standard-code"+after {
+					t.Errorf("%s: %s became %s", tc, kv, got)
+				}
+			} else if got != kv {
+				t.Errorf("%s: %s became %s", tc, kv, got)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestTheWarmCacheIsMadeWithTheCommandsOwnEnvironment(t *testing.T) {
 		t.Fatal("the script has no WARM_GO_ENV")
 	}
 	var want []string
-	for _, v := range toolchain.Environment(command.Go, false) {
+	for _, v := range toolchain.Environment(command.Go, toolchain.Carried{}) {
 		name, _, _ := strings.Cut(v, "=")
 		if (strings.HasPrefix(name, "GO") && !slices.Contains([]string{"GOCACHE", "GOPATH", "GOTMPDIR"}, name)) || name == "CGO_ENABLED" {
 			want = append(want, v)

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/fx"
 
 	"cyberagent/adapters/host"
+	"cyberagent/app/aside"
 	"cyberagent/app/enginecheck"
 	"cyberagent/config"
 	"cyberagent/domain/id"
@@ -29,7 +30,7 @@ func engineCheckModule() fx.Option {
 type scratches struct{ *host.Scratch }
 
 // Make implements enginecheck.Scratches.
-func (s scratches) Make(ctx context.Context, a id.Admission) (enginecheck.Scratch, error) {
+func (s scratches) Make(ctx context.Context, a id.Admission) (aside.Scratch, error) {
 	root, fileID, release, err := s.Scratch.Make(ctx, a)
-	return enginecheck.Scratch{Root: root, ID: fileID, Release: release}, err
+	return aside.Scratch{Root: root, ID: fileID, Release: release}, err
 }

@@ -7,12 +7,16 @@ import (
 
 	"go.uber.org/fx"
 
+	"cyberagent/adapters/gitdrydock"
+	"cyberagent/adapters/host"
 	"cyberagent/adapters/image"
 	"cyberagent/adapters/image/runner"
+	"cyberagent/adapters/project"
 	"cyberagent/app/fixture"
 	"cyberagent/config"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/isolation"
+	"cyberagent/ports"
 )
 
 func fixtureModule() fx.Option {
@@ -30,12 +34,54 @@ func fixtureModule() fx.Option {
 			NewAssembly: func() (fixture.Assembly, error) {
 				return image.New(image.Config{Runner: runner.Runner})
 			},
-			NewTag: image.NewTag,
-			Memory: image.Memory[fixture.Made]{Path: filepath.Join(cfg.Home, memory)},
-			Recipe: func() string { return image.Recipe(runner.Runner) },
-			Now:    time.Now,
+			NewTag:  image.NewTag,
+			Memory:  image.Memory[fixture.Made]{Path: filepath.Join(cfg.Home, memory)},
+			Recipe:  func() string { return image.Recipe(runner.Runner) },
+			Now:     time.Now,
+			Kitchen: kitchen(cfg, e),
 		}, nil
 	}))
+}
+
+// kitchen makes caches for images. Its containers belong to no ledger.
+func kitchen(cfg config.Config, e ports.Engine) *fixture.Kitchen {
+	files := gitdrydock.New(gitdrydock.Config{Home: cfg.Home})
+	return &fixture.Kitchen{
+		Engine: e, Scratches: scratches{host.NewScratch(filepath.Join(cfg.Home, "ovens", string(e.Engine())))},
+		Masks: files, Meter: files, IDs: host.IDs{}, Files: project.Ovens{},
+	}
+}
+
+// Projects reads what an operator fetched. The go command's own module cache is
+// found as that command does.
+func Projects(lookup func(string) (string, bool)) ports.Projects {
+	value := func(name string) string { v, _ := lookup(name); return v }
+	dir := value("GOMODCACHE")
+	if dir == "" {
+		path := filepath.SplitList(value("GOPATH"))
+		switch {
+		case len(path) > 0 && path[0] != "":
+			dir = filepath.Join(path[0], "pkg", "mod")
+		case value("HOME") != "":
+			dir = filepath.Join(value("HOME"), "go", "pkg", "mod")
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		dir = ""
+	}
+	return project.Reader{GoModules: dir}
+}
+
+// Repository is the path by which a Run knows the repository that holds dir, or dir
+// itself where there is none.
+func Repository(ctx context.Context, cfg config.Config, dir string) string {
+	if src, err := gitdrydock.New(gitdrydock.Config{Home: cfg.Home}).Inspect(ctx, dir); err == nil {
+		return src.TopLevel
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
 }
 
 func fixtureEngine(ctx context.Context, cfg config.Config, a adapters) (engine, error) {

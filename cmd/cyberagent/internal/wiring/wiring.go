@@ -160,7 +160,7 @@ func appModule() fx.Option {
 		) *standardcode.Service {
 			return &standardcode.Service{
 				Ledger: l, Engine: e, EngineFor: find, Worktrees: w, Masks: m, Meter: meter, Clock: c, IDs: i, Locks: o,
-				Settings: standardcode.Settings{ImageDigest: cfg.ImageDigest, AllowDesktop: cfg.Docker.AllowDesktop},
+				Settings: standardcode.Settings{ImageDigest: cfg.ProjectDigest, AllowDesktop: cfg.Docker.AllowDesktop},
 			}
 		},
 	))

@@ -1,0 +1,158 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"path"
+	"strings"
+
+	"cyberagent/domain/command"
+	"cyberagent/domain/deps"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/limits"
+	"cyberagent/domain/toolchain"
+	"cyberagent/ports"
+)
+
+const (
+	fetchNode   = "run `npm ci --ignore-scripts` in the project, or name the directory with --node-modules"
+	fetchPython = "run `pip download --only-binary :all: -d wheelhouse -r requirements.txt` in the project, or name the directory with --wheels"
+	fetchRust   = "run `cargo vendor` in the project, or name the directory with --cargo-vendor"
+)
+
+// openNode takes node_modules as it is. What lies in it is read from the packages
+// themselves, at the places that the lockfile names.
+func openNode(p *project, s ports.ProjectSources, need deps.Need, files map[string][]byte) error {
+	if len(need.Packages) == 0 && s.NodeModules == "" {
+		p.record.Locks[command.Node] = need.SHA256
+		return nil
+	}
+	t, err := p.source("node-modules", s.NodeModules, "node_modules")
+	if err != nil {
+		return err
+	}
+	need.InTree = false // here it is what is laid into the image
+	if t == nil {
+		return p.hold(need, nil, fetchNode)
+	}
+	var held []deps.Package
+	for _, l := range deps.NodeLock(files[need.File]) {
+		rel, ok := strings.CutPrefix(l.Path, "node_modules/")
+		if !ok || l.Link || path.Clean(rel) != rel || up(rel) {
+			continue
+		}
+		data, ok, err := t.read(path.Join(rel, "package.json"), limits.LockfileBytes)
+		if err != nil {
+			return err
+		}
+		var pkg struct {
+			Version string `json:"version"`
+		}
+		if ok && json.Unmarshal(data, &pkg) == nil && pkg.Version != "" {
+			held = append(held, deps.Package{Name: l.Name, Version: pkg.Version})
+		}
+	}
+	if err := p.hold(need, held, fetchNode); err != nil {
+		return err
+	}
+	p.lay(command.Node, toolchain.NodeModules, func(ctx context.Context, w io.Writer) error {
+		return t.whole(ctx, w, func(name, target string) (string, error) {
+			at := path.Join("node_modules", path.Dir(name), target)
+			if s.NodeModules == "" && !path.IsAbs(target) && !up(at) && at != "." && !strings.HasPrefix(at, "node_modules/") {
+				return path.Join(toolchain.Workspace, at), nil // a package of the repository itself
+			}
+			return t.inside(name, target)
+		})
+	})
+	return nil
+}
+
+// openPython takes a directory of wheels. They are unpacked in a container.
+func openPython(p *project, s ports.ProjectSources, need deps.Need, _ map[string][]byte) error {
+	t, err := p.source("wheels", s.Wheels, "wheelhouse")
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		if len(need.Packages) == 0 {
+			return nil // nothing is pinned and nothing was fetched
+		}
+		need.Loose = false
+		return p.hold(need, nil, fetchPython)
+	}
+	names, err := t.names(".")
+	if err != nil {
+		return err
+	}
+	var held []deps.Package
+	var wheels []string
+	for _, n := range names {
+		w, ok := deps.Wheel(n)
+		if !ok {
+			return fault.New(fault.InvalidArgument, "%q is not a wheel", n).At(t.field).With("path", n).
+				Hint("fetch wheels only: pip download --only-binary :all:, or build them with pip wheel")
+		}
+		held, wheels = append(held, w), append(wheels, n)
+	}
+	if err := p.hold(need, held, fetchPython); err != nil {
+		return err
+	}
+	if len(wheels) > 0 {
+		p.seeds[command.Python] = func(ctx context.Context, root string) error { return seedPython(ctx, t, wheels, root) }
+	}
+	return nil
+}
+
+// openRust takes the crates of a vendor directory.
+func openRust(p *project, s ports.ProjectSources, need deps.Need, _ map[string][]byte) error {
+	if len(need.Packages) == 0 && s.CargoVendor == "" {
+		p.record.Locks[command.Rust] = need.SHA256
+		return nil
+	}
+	t, err := p.source("cargo-vendor", s.CargoVendor, "vendor")
+	if err != nil {
+		return err
+	}
+	need.InTree = false // here it is what is laid into the image
+	if t == nil {
+		return p.hold(need, nil, fetchRust)
+	}
+	names, err := t.names(".")
+	if err != nil {
+		return err
+	}
+	var held []deps.Package
+	for _, n := range names {
+		toml, ok, err := t.read(path.Join(n, "Cargo.toml"), limits.LockfileBytes)
+		if err != nil {
+			return err
+		}
+		if c, named := deps.CargoPackage(toml); ok && named {
+			held = append(held, c)
+		}
+	}
+	if err := p.hold(need, held, fetchRust); err != nil {
+		return err
+	}
+	p.lay(command.Rust, path.Dir(toolchain.CargoVendor), func(ctx context.Context, w io.Writer) error {
+		out := newTarball(w)
+		if err := out.bytes(path.Base(toolchain.CargoConfig), 0o644, []byte(cargoConfig)); err != nil {
+			return err
+		}
+		if err := t.into(ctx, out, path.Base(toolchain.CargoVendor), t.inside); err != nil {
+			return err
+		}
+		return out.Close()
+	})
+	return nil
+}
+
+// cargoConfig makes cargo find every crate of the registry in the image. A
+// project's own configuration goes before it.
+const cargoConfig = `[source.crates-io]
+replace-with = "standard-code"
+
+[source.standard-code]
+directory = "` + toolchain.CargoVendor + `"
+`

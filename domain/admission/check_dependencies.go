@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	"cyberagent/domain/deps"
+	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
+)
+
+// dependenciesShown is how many missing packages an answer names.
+const dependenciesShown = 5
+
+// dependencies refuses a command whose lockfiles name what neither the repository
+// nor the image has at that version: it could only fail.
+//
+// Fields: Dependencies, Image.Labels, Run.Workspace. Allowed: nothing is missing.
+var dependencies = Check{ID: "dependencies", Evaluate: func(e Evidence) []Verdict {
+	f := present(e)
+	if f == nil || e.Dependencies == nil {
+		return nil
+	}
+	record := deps.NewRecord()
+	if text, ok := f.Labels[isolation.LabelProject]; ok {
+		var err error
+		if record, err = deps.DecodeRecord(text); err != nil {
+			return nil // image_profile refuses it
+		}
+	}
+	missing := record.Missing(*e.Dependencies)
+	if len(missing) == 0 {
+		return nil
+	}
+	var names []string
+	for _, m := range missing[:min(len(missing), dependenciesShown)] {
+		names = append(names, m.String())
+	}
+	if len(missing) > dependenciesShown {
+		names = append(names, "…")
+	}
+	detail := fmt.Sprintf("%s names %d packages that the image does not have: %s", e.Dependencies.File, len(missing), strings.Join(names, ", "))
+	if e.Run != nil {
+		detail += "; fetch them, then: cyberagent fixture build --project " + shellWord(e.Run.Workspace)
+	}
+	return []Verdict{refuse(fault.DependenciesMiss, "dependencies_missing", RebuildProject, detail)}
+}}
+
+// shellWord quotes a path where a person would have to.
+func shellWord(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

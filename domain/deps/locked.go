@@ -1,0 +1,60 @@
+package deps
+
+import "strings"
+
+// section is one [[package]] of a lockfile that a tool wrote in TOML (Cargo.lock,
+// uv.lock, poetry.lock): the plain "key = value" lines of its own table, as text.
+type section map[string]string
+
+// sections reads the packages. The tools write one key a line; what is nested in a
+// value or a table of its own is passed over.
+func sections(data []byte, table string) []section {
+	var all []section
+	var now section
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case line == table:
+			now = section{}
+			all = append(all, now)
+			continue
+		case strings.HasPrefix(line, "["):
+			now = nil
+			continue
+		}
+		key, value, ok := strings.Cut(line, " = ")
+		if now == nil || !ok || strings.ContainsAny(key, " \t\"") {
+			continue
+		}
+		if _, twice := now[key]; !twice {
+			now[key] = value
+		}
+	}
+	return all
+}
+
+// text is a string value without its quotes.
+func (s section) text(key string) string { return strings.Trim(s[key], `"'`) }
+
+// rustPackages are those that come from elsewhere; members of the workspace have
+// no source.
+func rustPackages(anchor string, files map[string][]byte) []Package {
+	var all []Package
+	for _, s := range sections(files[anchor], "[[package]]") {
+		if s["source"] != "" && s.text("name") != "" && s.text("version") != "" {
+			all = append(all, Package{s.text("name"), s.text("version")})
+		}
+	}
+	return all
+}
+
+// CargoPackage reads name and version of a crate's Cargo.toml, as `cargo vendor`
+// writes it.
+func CargoPackage(toml []byte) (Package, bool) {
+	for _, s := range sections(toml, "[package]") {
+		if p := (Package{s.text("name"), s.text("version")}); p.Name != "" && p.Version != "" {
+			return p, true
+		}
+	}
+	return Package{}, false
+}

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// projectView is the answer of `fixture build --project`.
+type projectView struct {
+	Protocol string              `json:"protocol_version"`
+	Engine   string              `json:"engine"`
+	Project  string              `json:"project"`
+	Image    string              `json:"image_digest"`
+	Config   string              `json:"config_digest"`
+	Manifest string              `json:"manifest_digest"`
+	Tag      string              `json:"tag"`
+	Size     int64               `json:"size_bytes"`
+	Took     int64               `json:"took_ms"`
+	Locks    map[string]string   `json:"lockfiles_sha256"`
+	Holds    map[string][]string `json:"packages"`
+	Absent   map[string][]string `json:"packages_absent"`
+	Warnings []string            `json:"warnings"`
+}
+
+// dependency is a module of this repository's own that needs no other one.
+const dependency = "github.com/oklog/ulid/v2"
+
+// MustDependent makes a repository whose one test needs the dependency, and returns
+// the dependency's version.
+func (h *home) MustDependent(t *testing.T) (source, version string) {
+	t.Helper()
+	sums, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	must(t, err)
+	var mine []string
+	for l := range strings.Lines(string(sums)) {
+		if f := strings.Fields(l); len(f) == 3 && f[0] == dependency {
+			mine = append(mine, l)
+			version = strings.TrimSuffix(f[1], "/go.mod")
+		}
+	}
+	return h.MustSource(t, map[string]string{
+		"go.mod": fmt.Sprintf("module example.test/dependent\n\ngo 1.26\n\nrequire %s %s\n", dependency, version),
+		"go.sum": strings.Join(mine, ""),
+		"id.go": "package dependent\n\nimport \"" + dependency + "\"\n\n// Valid says whether s is an id.\n" +
+			"func Valid(s string) bool { _, err := ulid.Parse(s); return err == nil }\n",
+		"id_test.go": "package dependent\n\nimport \"testing\"\n\nfunc TestValid(t *testing.T) {\n" +
+			"\tif !Valid(\"01ARZ3NDEKTSV4RRFFQ69G5FAV\") || Valid(\"x\") {\n\t\tt.Fatal(\"wrong\")\n\t}\n}\n",
+	}), version
+}
+
+func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	source, version := h.MustDependent(t)
+	f := h.MustFlow(t, source)
+	tests := command{toolchain: "go", args: []string{"test", "./..."}, timeout: 600}
+
+	// The plain image lacks them: nobody is asked, and what to type is said.
+	refused := append([]string{"run", "standard-code", "prepare"}, f.at(tests)...)
+	e := MustFail(t, h.call(t, append(refused, "--operation-key", f.key("prepare"))...), 3)
+	if want := dependency + "@" + version; e.Code != "dependencies_missing" || !strings.Contains(e.Message, want) ||
+		!strings.Contains(e.Message, "cyberagent fixture build --project "+source) || e.Details["remediation"] != "rebuild_project_image" {
+		t.Fatalf("refused as %+v, want %s named with the command", e, want)
+	}
+
+	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	must(t, err)
+	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--go-modules", strings.TrimSpace(string(modules))), 0)
+	t.Cleanup(func() {
+		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", p.Tag).CombinedOutput(); err != nil {
+			t.Errorf("the image stays: %v %s", err, out)
+		}
+	})
+	if p.Project != source || len(p.Holds["go"]) != 1 || p.Holds["go"][0] != dependency+"@"+version || !hexPattern.MatchString(p.Locks["go"]) || len(p.Warnings) > 0 {
+		t.Errorf("the image is said to be %+v", p)
+	}
+	must(t, os.WriteFile(filepath.Join(h.state, "config.yaml"), fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
+
+	prepared := f.MustPrepare(t, tests)
+	if prepared.Authority.ImageDigest != p.Image {
+		t.Errorf("bound to image %s, want the project's %s", prepared.Authority.ImageDigest, p.Image)
+	}
+	checkResult(t, f, f.MustRun(t, tests, 0), "succeeded", 0)
+
+	// A lockfile that changes after the approval is drift like any other file's.
+	a := f.MustApprove(t, tests)
+	appendTo(t, filepath.Join(f.path, "go.sum"), "example.test/x v1.0.0 h1:AAAA=\n")
+	if e := MustFail(t, f.Execute(t, a), 3); e.Code != "drydock_drifted" {
+		t.Errorf("a changed lockfile: %+v", e)
+	}
+
+	// Another repository keeps the plain image.
+	other := h.MustFlow(t, h.MustProject(t, "go"))
+	if got := other.MustPrepare(t, tests).Authority.ImageDigest; got != lab.digest {
+		t.Errorf("another repository is bound to %s, want %s", got, lab.digest)
+	}
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = f.WriteString(text)
+	must(t, err)
+	must(t, f.Close())
+}
