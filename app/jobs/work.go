@@ -134,10 +134,10 @@ func (m *Manager) finish(ctx context.Context, w wish, v *live, r standardcode.Re
 	v.notify()
 	admitted := v.admit
 	v.mu.Unlock()
+	m.tidy() // whoever learns of the end finds the output bounded
 	close(v.done)
 	if !admitted {
 		m.forget(w, v)
 	}
 	v.decide()
-	m.tidy()
 }
