@@ -7,6 +7,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"cyberagent/adapters/conformance"
@@ -59,7 +60,7 @@ func dockerEngine(name, socket string) conformance.Factory {
 		if at == "" {
 			return nil, errors.New("CYBERAGENT_DOCKER_SOCKET is not set; make conformance sets it")
 		}
-		return docker.New(docker.Config{Socket: at})
+		return docker.New(docker.Config{Socket: at, Dir: filepath.Join(os.TempDir(), "cyberagent-conformance-docker")})
 	}
 	return conformance.Factory{
 		Name: name, Form: conformance.FormDocker,

@@ -40,7 +40,10 @@ func (e *Engine) Create(ctx context.Context, spec isolation.Spec) (ports.Contain
 		return "", isolation.Properties{}, fault.New(fault.ImageUnsafe, "image %s brings along %s", spec.ImageID(), strings.Join(what, ", ")).
 			Hint("rebuild the fixture image")
 	}
-	cfg, host := request(spec, imageEnv(img))
+	if err := e.layHosts(); err != nil {
+		return "", isolation.Properties{}, err
+	}
+	cfg, host := request(spec, imageEnv(img), e.hosts())
 	made, err := call(ctx, e, "create container "+spec.Name(), func(ctx context.Context, c *client.Client) (container.CreateResponse, error) {
 		return c.ContainerCreate(ctx, cfg, host, nil, nil, spec.Name())
 	})
@@ -83,7 +86,7 @@ func (e *Engine) adopt(ctx context.Context, spec isolation.Spec, cause error) (p
 	if given {
 		return id, isolation.Properties{}, cause
 	}
-	return id, properties(in, raw), nil
+	return id, properties(in, raw, e.hosts()), nil
 }
 
 // settled inspects by name, again and again when wait is set: the engine

@@ -37,12 +37,16 @@ type Config struct {
 	// Socket is the path of a unix socket, or "unix://" and a path; on Windows
 	// also a named pipe. Empty means the platform's usual one.
 	Socket string
+	// Dir is an absolute directory of the product for one read-only file that every
+	// container gets (hosts.go). Containers need it while they live.
+	Dir string
 }
 
 // Engine is one Docker Engine. It is safe for concurrent use and holds no
 // connection between calls, so it need not be closed.
 type Engine struct {
 	socket     socket
+	dir        string
 	negotiated atomic.Pointer[client.Client]
 	attached   attachments
 
@@ -62,7 +66,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{socket: s, killed: map[ports.ContainerID]bool{}}, nil
+	return &Engine{socket: s, dir: cfg.Dir, killed: map[ports.ContainerID]bool{}}, nil
 }
 
 // Engine implements ports.EngineProbe.

@@ -44,7 +44,7 @@ func newFake(t *testing.T) *fake {
 	f.server.Start()
 	t.Cleanup(f.server.Close)
 	f.on("HEAD /_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.41") })
-	f.Engine, err = New(Config{Socket: path})
+	f.Engine, err = New(Config{Socket: path, Dir: f.t.TempDir()})
 	must(t, err)
 	return f
 }

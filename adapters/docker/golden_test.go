@@ -26,6 +26,8 @@ const (
 	goldenProfile = "the domain's profile"
 )
 
+var goldenHosts = isolation.Mount{Source: "/srv/hosts", Target: hostsTarget, ReadOnly: true, Private: true}
+
 func goldenSpec(t *testing.T, stdin isolation.Stdin) isolation.Spec {
 	t.Helper()
 	spec, err := isolation.NewSpec(fakeOwner.Admission, fakeOwner.Installation, goldenImage, goldenRoot, isolation.MaskFacts{
@@ -57,7 +59,7 @@ func golden(t *testing.T, name string, v any) {
 
 func TestRequest_Golden(t *testing.T) {
 	for _, stdin := range []isolation.Stdin{isolation.StdinClosed, isolation.StdinPipe} {
-		cfg, host := request(goldenSpec(t, stdin), []string{"LD_PRELOAD=/evil.so", "PATH=/bin"})
+		cfg, host := request(goldenSpec(t, stdin), []string{"LD_PRELOAD=/evil.so", "PATH=/bin"}, goldenHosts)
 		if host.SecurityOpt[1] != seccompOpt+string(isolation.SeccompProfile()) {
 			t.Error("the profile is not the domain's")
 		}
@@ -110,6 +112,7 @@ func record(t *testing.T, version string, raw []byte, spec isolation.Spec) {
 		p.Args[1]:                        strings.ReplaceAll(goldenDo, `"`, `\"`),
 		p.Mounts[0].Source:               goldenRoot,
 		p.Mounts[1].Source:               goldenMask,
+		lab.engine.hosts().Source:        goldenHosts.Source,
 	} {
 		text = strings.ReplaceAll(text, old, replacement)
 	}

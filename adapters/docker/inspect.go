@@ -28,7 +28,7 @@ func (e *Engine) ReadBack(ctx context.Context, c ports.ContainerID) (isolation.P
 	if err != nil {
 		return isolation.Properties{}, err
 	}
-	return properties(in, raw), nil
+	return properties(in, raw, e.hosts()), nil
 }
 
 // inspect asks for the container of that exact id or name. The engine would also

@@ -23,6 +23,7 @@ var lab struct {
 	once   sync.Once
 	err    error
 	engine *Engine
+	dir    string
 	image  string
 	tag    string
 	inst   id.Installation
@@ -52,6 +53,9 @@ func closeLab() error {
 			return err
 		}
 	}
+	if err := os.RemoveAll(lab.dir); err != nil {
+		return err
+	}
 	if lab.tag != "" {
 		if err := lab.engine.Untag(ctx, lab.tag); err != nil {
 			return err
@@ -79,7 +83,12 @@ func openLab() error {
 	if socket == "" {
 		return fmt.Errorf("CYBERAGENT_DOCKER_SOCKET is not set")
 	}
-	e, err := New(Config{Socket: socket})
+	dir, err := os.MkdirTemp("", "cyberagent-docker-test-")
+	if err != nil {
+		return err
+	}
+	lab.dir = dir
+	e, err := New(Config{Socket: socket, Dir: dir})
 	if err != nil {
 		return err
 	}

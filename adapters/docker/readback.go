@@ -16,7 +16,7 @@ import (
 // tables of exceptions (extra.go), so that a field which nobody thought of is
 // noticed and not overlooked. raw is the engine's answer itself, for what this
 // client has no field for.
-func properties(in container.InspectResponse, raw []byte) isolation.Properties {
+func properties(in container.InspectResponse, raw []byte, hosts isolation.Mount) isolation.Properties {
 	var x extras
 	if in.ContainerJSONBase == nil || in.HostConfig == nil || in.Config == nil {
 		x.add("inspect", "incomplete")
@@ -41,7 +41,7 @@ func properties(in container.InspectResponse, raw []byte) isolation.Properties {
 	}
 	p.Stdin = stdin(cfg, &x)
 	security(host.SecurityOpt, &p, &x)
-	p.Mounts = mounts(in, &x)
+	p.Mounts = ofEngine(mounts(in, &x), hosts, &x)
 	for target, options := range host.Tmpfs {
 		t, err := isolation.ParseTmpfs(target, strings.Split(options, ","))
 		if err != nil {

@@ -18,7 +18,7 @@ func TestProperties_OfARealReport(t *testing.T) {
 	spec := goldenSpec(t, isolation.StdinPipe)
 	for _, version := range recordings(t) {
 		in, raw := recorded(t, version)
-		if diffs := isolation.Compare(spec, properties(in, raw)); len(diffs) > 0 {
+		if diffs := isolation.Compare(spec, properties(in, raw, goldenHosts)); len(diffs) > 0 {
 			t.Errorf("API %s: %+v", version, diffs)
 		}
 	}
@@ -46,7 +46,7 @@ func TestProperties_OverlookNoField(t *testing.T) {
 			}
 			in, raw := recorded(t, oldestAPI)
 			alter(at(&in).FieldByIndex(f.Index))
-			noticed := len(isolation.Compare(spec, properties(in, raw))) > 0
+			noticed := len(isolation.Compare(spec, properties(in, raw, goldenHosts))) > 0
 			if noticed != (ignored[name] == "") {
 				t.Errorf("%s altered: noticed %v, ignored because %q", name, noticed, ignored[name])
 			}
@@ -76,7 +76,7 @@ func TestProperties_OverlookNoMountOption(t *testing.T) {
 		for _, f := range fields(reflect.TypeOf(get(&in)).Elem()) {
 			in, raw := recorded(t, oldestAPI)
 			alter(reflect.ValueOf(get(&in)).Elem().FieldByIndex(f.Index))
-			if len(isolation.Compare(spec, properties(in, raw))) == 0 {
+			if len(isolation.Compare(spec, properties(in, raw, goldenHosts))) == 0 {
 				t.Errorf("%s%s altered: not noticed", where, f.Name)
 			}
 		}
@@ -180,7 +180,7 @@ func TestProperties_Table(t *testing.T) {
 		in, raw := recorded(t, oldestAPI)
 		c.change(&in)
 		var got []string
-		for _, d := range isolation.Compare(goldenSpec(t, isolation.StdinPipe), properties(in, raw)) {
+		for _, d := range isolation.Compare(goldenSpec(t, isolation.StdinPipe), properties(in, raw, goldenHosts)) {
 			got = append(got, d.Property)
 		}
 		if c.want == "" && len(got) > 0 || c.want != "" && !slices.Contains(got, c.want) {
@@ -204,7 +204,7 @@ func TestProperties_UnknownFields(t *testing.T) {
 	}
 	raw, err := json.Marshal(all)
 	must(t, err)
-	extra := properties(in, raw).Extra
+	extra := properties(in, raw, goldenHosts).Extra
 	if len(extra) != 1 || extra[0] != `HostConfig.Wormholes=["alpha"]` {
 		t.Errorf("%q", extra)
 	}

@@ -30,7 +30,7 @@ const (
 // request turns a spec into the engine's two structures. imageEnv are the
 // image's variables: the engine would hand them on, and drops each that the
 // request names without a value.
-func request(s isolation.Spec, imageEnv []string) (*container.Config, *container.HostConfig) {
+func request(s isolation.Spec, imageEnv []string, hosts isolation.Mount) (*container.Config, *container.HostConfig) {
 	p := s.Properties()
 	pipe := p.Stdin == isolation.StdinPipe
 	cfg := &container.Config{
@@ -49,10 +49,6 @@ func request(s isolation.Spec, imageEnv []string) (*container.Config, *container
 		Entrypoint:   p.Entrypoint,
 		Labels:       p.Labels,
 		StopSignal:   stopSignal,
-		// The OCI runtime makes the namespace with lo. The engine, asked for its
-		// network called none, would start itself twice more for the same: most of
-		// the time that its start takes.
-		NetworkDisabled: true,
 	}
 	no, oomKillDisable, pids := false, !p.OOMKill, p.Pids
 	host := &container.HostConfig{
@@ -80,6 +76,7 @@ func request(s isolation.Spec, imageEnv []string) (*container.Config, *container
 	for _, m := range p.Mounts {
 		host.Mounts = append(host.Mounts, bind(m))
 	}
+	noSandbox(cfg, host, hosts)
 	for _, t := range p.Tmpfs {
 		// Not a mount of type tmpfs: nr_inodes is ignored there below API 1.46
 		// (pitfall A7).

@@ -92,10 +92,8 @@ func TestTheProductsOwnFilesAreLaidIn(t *testing.T) {
 			}
 		}
 	}
-	for f, text := range map[string]string{
-		"/etc/hostname": "", "/etc/resolv.conf": "", "/etc/hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
-	} {
-		o.has(t, f, text)
+	for _, f := range []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"} {
+		o.has(t, f, "")
 		if o.files[f].Typeflag != tar.TypeReg {
 			t.Errorf("%s is no regular file", f)
 		}

@@ -58,7 +58,6 @@ func TestTheRecipeIsTheRunnerAndTheAssembly(t *testing.T) {
 // assemblyVersion and write the new digest here.
 var made = map[string]string{
 	"1": "sha256:6ef62e43410b47ca68aabffc9f451b9bcbd83c7f00f09a054a5611ab4ac049c1",
-	"2": "sha256:b6ff9c9dd843863e13fcd55ebbe267a638808404a1c4d6367bae9247a8c5bd19",
 }
 
 func TestAnotherImageOfTheSameBasesIsAnotherAssembly(t *testing.T) {

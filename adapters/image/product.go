@@ -21,9 +21,7 @@ func product(root *node, runner []byte, tools map[string]string) error {
 		"etc/group": fmt.Sprintf("root:x:0:\nstandard-code:x:%d:\n", limits.GID),
 		// Engines mount their own files over these. Where there is none they would
 		// follow a link or fail on a read-only root.
-		"etc/hostname": "", "etc/resolv.conf": "",
-		// Seen where the engine mounts none, as Docker does without a network.
-		"etc/hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost\n",
+		"etc/hostname": "", "etc/hosts": "", "etc/resolv.conf": "",
 	}
 	// Nothing of a base may be in these, however it got there.
 	for _, name := range []string{"dev", "proc", "sys", "workspace", "standard-code"} {

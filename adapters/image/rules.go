@@ -30,7 +30,7 @@ var dropped = []struct {
 	{"etc/passwd", drop, "the product's has root and the one user"},
 	{"etc/group", drop, "as passwd"},
 	{"etc/hostname", drop, "a real, empty file is laid in for the engine's mount"},
-	{"etc/hosts", drop, "the product's names localhost alone"},
+	{"etc/hosts", drop, "as hostname"},
 	{"etc/resolv.conf", drop, "as hostname"},
 	{"etc/passwd-", drop, "accounts have no use"},
 	{"etc/group-", drop, "accounts have no use"},

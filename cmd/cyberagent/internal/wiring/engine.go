@@ -30,7 +30,7 @@ type adapters struct {
 }
 
 func newAdapters(cfg config.Config) (adapters, error) {
-	d, err := docker.New(docker.Config{Socket: cfg.Docker.Socket})
+	d, err := docker.New(docker.Config{Socket: cfg.Docker.Socket, Dir: filepath.Join(cfg.Home, "docker")})
 	if err != nil {
 		return adapters{}, err
 	}
