@@ -110,11 +110,12 @@ func unnamed(first, free drydock.Free, base, usage drydock.Usage) bool {
 
 // attributed says whether space that no name shows went to the container and
 // not to another process of the host. Where the host may look, open files
-// without a name prove it. Otherwise the space must stop falling whenever the
-// container is frozen, twice, and fall again when it is not.
+// without a name prove it. Otherwise the space must stop falling every time that
+// the container is frozen, and fall at least every second time that it is not: on
+// a busy host others write in bursts, and two such windows are soon a coincidence.
 func (a *attempt) attributed(ctx context.Context, first drydock.Free, base drydock.Usage) bool {
-	fell := false
-	for range 2 {
+	fell := 0
+	for range rounds {
 		still, hidden := a.frozen(ctx, first, base)
 		if hidden > limits.UnattributedBytes {
 			return true
@@ -122,14 +123,18 @@ func (a *attempt) attributed(ctx context.Context, first drydock.Free, base drydo
 		if !still {
 			return false
 		}
-		fell = fell || a.falls(ctx)
+		if a.falls(ctx) {
+			fell++
+		}
 	}
-	return fell
+	return fell >= rounds/2
 }
 
-// The windows in which space is watched, and what counts as standing still.
+// The windows in which space is watched, how often it is looked at frozen and
+// thawed, and what counts as standing still.
 const (
 	window = 50 * time.Millisecond
+	rounds = 8
 	noise  = limits.MiB
 )
 
