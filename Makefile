@@ -17,7 +17,7 @@ DEMO_containerd := docker containerd
 DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo transcript selftest conformance test test/unit bench lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo transcript selftest conformance attacks test test/unit bench lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ selftest: build ## kill executions and recoveries at every moment, REPEAT times 
 
 conformance: build ## run the engines' suite on every engine and write docs/conformance.md
 	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 30m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
+
+attacks: build ## try the catalogue of attacks on the engines and outside of them, and write docs/attacks.md
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 15m -run TestEveryAttackIsBlockedOrHarmless -attacks.doc=$(CURDIR)/docs/attacks.md
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...
