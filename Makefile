@@ -60,7 +60,7 @@ cross: ## compile the command for the other systems
 	@for os in windows darwin; do echo "build $$os"; GOOS=$$os CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/cyberagent || exit 1; done
 
 generate: ## write generated files anew
-	@go run ./internal/seccompgen domain/isolation/seccomp.v1.json
+	@go run ./internal/seccompgen domain/isolation/seccomp.v2.json
 	@go run ./internal/limitsdoc docs/limits.md
 	@go test ./cmd/cyberagent -run 'Schemas|ManPage' -update >/dev/null
 
