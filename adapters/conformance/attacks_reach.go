@@ -48,7 +48,7 @@ func attacksOnOthers() []Attack {
 		{"exhaustion", "exhaust-shm", "the bytes of /dev/shm", []string{"ENOSPC"}, "64 MiB", asUser("allowed")},
 		{"exhaustion", "exhaust-shm-inodes", "its inodes", []string{"ENOSPC"}, "4,096", asUser("allowed")},
 		{"exhaustion", "exhaust-output", "both streams, without an end", []string{"growth"}, "what is beyond the limit is counted and dropped; the watcher does not wait for it", uncontrolled("outside nobody bounds it: there is no runner")},
-		{"exhaustion", "exhaust-cpu", "the processor: 100 spinners", []string{"spinning"}, "the command is niced, the runner is not", uncontrolled("docs/growth.md has what a starved watcher costs")},
+		{"exhaustion", "exhaust-cpu", "the processor: 60 spinners", []string{"spinning"}, "the command is niced, the runner is not", uncontrolled("docs/growth.md has what a starved watcher costs")},
 		// its own end.
 		{"its own end", "pipes-close", "closes its three descriptors and goes on", []string{"closed"}, "the runner waits for the process, not for its pipes", uncontrolled("outside there is no runner to deceive")},
 		{"its own end", "frames-forge", "writes frames and a report of its own", []string{"output"}, "it is output: framed again, and never the report", uncontrolled("outside there is no runner to deceive")},

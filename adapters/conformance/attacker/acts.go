@@ -215,13 +215,17 @@ func exhaustOutput(s stage) int {
 }
 
 func exhaustCPU(s stage) int {
-	spinners(100)
+	spinners(60)
 	return s.then("spinning")
 }
 
-// spinners are processes that are always busy.
+// perSpinner is how many threads one of them has: processes and threads are limited
+// together, and a program has some for itself.
+const perSpinner = 20
+
+// spinners are threads that are always busy, in as few processes as may be.
 func spinners(n int) {
-	for range n {
+	for range n / perSpinner {
 		_, _ = syscall.ForkExec(self, []string{self, "hold", "cpu"}, &syscall.ProcAttr{})
 	}
 }
@@ -230,8 +234,13 @@ func spinners(n int) {
 func hold(what string) int {
 	switch what {
 	case "cpu":
-		for {
-			runtime.Gosched()
+		runtime.GOMAXPROCS(perSpinner + 2)
+		for range perSpinner {
+			go func() {
+				runtime.LockOSThread()
+				for n := 0; ; n++ {
+				}
+			}()
 		}
 	case "descriptors":
 		for {

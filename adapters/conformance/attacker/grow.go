@@ -41,7 +41,6 @@ var writers = map[string]func(t *tally, id int) error{
 	"plain":      func(t *tally, id int) error { return files(t, ws, id, mib, buffered) },
 	"parallel":   func(t *tally, id int) error { return files(t, ws, id, largest, buffered) },
 	"direct":     func(t *tally, id int) error { return files(t, ws, id, largest, direct) },
-	"fallocate":  func(t *tally, id int) error { return files(t, ws, id, largest, allocate) },
 	"mmap":       func(t *tally, id int) error { return files(t, ws, id, largest, byMemory) },
 	"copy-range": func(t *tally, id int) error { return files(t, ws, id, largest, copied) },
 	"sparse":     func(t *tally, id int) error { return files(t, ws, id, largest, sparse) },
@@ -50,7 +49,6 @@ var writers = map[string]func(t *tally, id int) error{
 	"links":      links,
 	"deep":       deep,
 	"rename-in":  renameIn,
-	"deleted":    deleted,
 	"shut":       shut,
 }
 
@@ -61,7 +59,7 @@ func grow(writer string) int {
 		lanes = 1
 	}
 	if rest, ok := strings.CutPrefix(name, "starved-"); ok {
-		name, spinning = rest, 100
+		name, spinning = rest, 60
 	}
 	write, ok := writers[name]
 	if !ok {
@@ -150,12 +148,6 @@ func direct(t *tally, f *os.File, size int64) error {
 		t.add(int64(n), 0)
 	}
 	return nil
-}
-
-func allocate(t *tally, f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
-	t.add(size, 0)
-	return err
 }
 
 func sparse(t *tally, f *os.File, size int64) error {
@@ -247,8 +239,10 @@ func renameIn(t *tally, id int) error {
 			if err != nil {
 				return err
 			}
-			if err := unix.Fallocate(fd, 0, 0, 5*mib); err != nil {
-				return err
+			for range 5 {
+				if _, err := unix.Write(fd, block); err != nil {
+					return err
+				}
 			}
 			made = append(made, fd)
 		}
@@ -259,20 +253,6 @@ func renameIn(t *tally, id int) error {
 			t.add(5*mib, 1)
 			unix.Close(fd)
 		}
-	}
-}
-
-// deleted holds files without a name. What it has is in the one that has one.
-func deleted(t *tally, id int) error {
-	for n := 0; ; n++ {
-		fd, err := unix.Open(ws, unix.O_TMPFILE|unix.O_RDWR, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := unix.Fallocate(fd, 0, 0, mib); err != nil {
-			return err
-		}
-		t.add(mib, 0)
 	}
 }
 

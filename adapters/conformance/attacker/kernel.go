@@ -88,6 +88,13 @@ func onKernel() []attack {
 		{"rlimit-raise", func(stage) string { // of the size of a file
 			return word(unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
 		}},
+		{"fallocate", func(stage) string { return reserve(func(fd int) error { return unix.Fallocate(fd, 0, 0, 1<<20) }) }},
+		{"fallocate-ioctl", func(stage) string { // FS_IOC_RESVSP64
+			return reserve(func(fd int) error {
+				room := [6]uint64{1: 0, 2: 1 << 20} // from the beginning, 1 MiB
+				return system(unix.SYS_IOCTL, uintptr(fd), 0x4030582a, uintptr(unsafe.Pointer(&room)))
+			})
+		}},
 		{"message-queue", func(stage) string {
 			return call(unix.SYS_MQ_OPEN, cstring("attack"), unix.O_CREAT|unix.O_RDWR, 0o600, 0)
 		}},
@@ -95,6 +102,17 @@ func onKernel() []attack {
 			return word(unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
 		}},
 	}
+}
+
+// reserve takes room for a file without writing.
+func reserve(how func(fd int) error) string {
+	fd, err := unix.Open("/workspace/reserved", unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return word(err)
+	}
+	defer unix.Close(fd)
+	defer func() { _ = unix.Unlink("/workspace/reserved") }()
+	return word(how(fd))
 }
 
 // byHandle opens a file by its handle, past every mount, as "shocker" did.
