@@ -6,6 +6,7 @@ REPEAT ?= 20
 KILLS ?= 200
 ROUNDS ?= 21
 ONLY ?=
+RUNS ?= 50
 ENGINE ?= docker
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -17,7 +18,7 @@ DEMO_containerd := docker containerd
 DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo transcript selftest conformance attacks test test/unit bench lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo transcript selftest conformance attacks growth test test/unit bench lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,6 +44,9 @@ conformance: build ## run the engines' suite on every engine and write docs/conf
 
 attacks: build ## try the catalogue of attacks on the engines and outside of them, and write docs/attacks.md
 	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 15m -run TestEveryAttackIsBlockedOrHarmless -attacks.doc=$(CURDIR)/docs/attacks.md
+
+growth: build ## measure how far the fastest writers come beyond the quota, RUNS times each (50), and write docs/growth.md
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 3h -run TestGrowthIsStopped -growth.runs=$(RUNS) -growth.doc=$(CURDIR)/docs/growth.md -v
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...

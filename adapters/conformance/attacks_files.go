@@ -7,7 +7,7 @@ func attacksOnFiles() []Attack {
 		{"mounts", "mount-tmpfs", "mounts a tmpfs on the workspace", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},
 		{"mounts", "mount-proc", "mounts another proc", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},
 		{"mounts", "mount-bind", "binds over the workspace", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},
-		{"mounts", "mount-cgroup", "mounts a cgroup hierarchy", []string{"EPERM"}, "seccomp; no capability", uncontrolled("a hierarchy is the whole machine\'s; that mounting works outside is shown by the others")},
+		{"mounts", "mount-cgroup", "mounts a cgroup hierarchy", []string{"EPERM"}, "seccomp; no capability", uncontrolled("a hierarchy is the whole machine's; that mounting works outside is shown by the others")},
 		{"mounts", "mount-overlay", "mounts an overlay", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},
 		{"mounts", "remount-root", "remounts / writable", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},
 		{"mounts", "remount-exec", "remounts /dev/shm executable", []string{"EPERM"}, "seccomp; no capability", asRoot("allowed")},

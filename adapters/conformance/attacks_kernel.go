@@ -33,7 +33,7 @@ func attacksOnKernel() []Attack {
 		{"the kernel's interfaces", "rlimit-raise", "raises the limit of a file's size", []string{"EPERM"}, "the hard limit is 16 MiB", asUser("allowed")},
 		{"the kernel's interfaces", "realtime", "real-time scheduling for itself", []string{"EPERM"}, "no capability", asRoot("allowed")},
 		{"the kernel's interfaces", "nice-lower", "a higher priority for itself", []string{"EACCES"}, "no capability", asRoot("allowed")},
-		{"the kernel's interfaces", "fallocate", "takes disk space by gigabytes, in no time", []string{"EOPNOTSUPP"}, "seccomp; programs do without", asUser("allowed")},
+		{"the kernel's interfaces", "fallocate", "takes disk space by gigabytes, in no time", []string{"ENOTSUP"}, "seccomp; programs do without", asUser("allowed")},
 		{"the kernel's interfaces", "fallocate-ioctl", "the same by FS_IOC_RESVSP", []string{"EPERM"}, "seccomp", asUser("allowed")},
 		// privileges.
 		{"privileges", "setuid", "setresuid to root", []string{"EPERM"}, "no capability", asRoot("allowed")},

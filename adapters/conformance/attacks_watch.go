@@ -60,7 +60,7 @@ func process(pid int) map[string]string {
 		for _, key := range []string{"Name:", "State:", "TracerPid:", "Uid:", "Cpus_allowed:"} {
 			if k, v, _ := strings.Cut(string(line), "\t"); k == key {
 				// Whether it sleeps or runs is its own business; whether it is stopped is not.
-				m["neighbour's "+key] = strings.NewReplacer("R (running)", "S (sleeping)").Replace(strings.TrimSpace(v))
+				m["neighbour's "+key] = strings.NewReplacer("R (running)", "S (sleeping)", "D (disk sleep)", "S (sleeping)").Replace(strings.TrimSpace(v))
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // patience ends an attack that does not end by itself.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // batch tries attacks one after the other, each in a process of its own, and
 // writes one line for each. With the fact "then" it goes on to grow.
