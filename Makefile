@@ -6,6 +6,7 @@ REPEAT ?= 20
 KILLS ?= 200
 ROUNDS ?= 21
 ONLY ?=
+RUNS ?= 50
 ENGINE ?= docker
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -17,7 +18,7 @@ DEMO_containerd := docker containerd
 DEMO_auto := docker? containerd
 
 .DEFAULT_GOAL := help
-.PHONY: help build runner demo transcript selftest conformance test test/unit bench lint cross verify generate dist engine/up engine/down clean
+.PHONY: help build runner demo transcript selftest conformance attacks growth test test/unit bench lint cross verify generate dist engine/up engine/down clean
 
 help: ## print this list
 	@grep -hE '^[a-z/-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,6 +42,12 @@ selftest: build ## kill executions and recoveries at every moment, REPEAT times 
 conformance: build ## run the engines' suite on every engine and write docs/conformance.md
 	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 30m -v -conformance.doc=$(CURDIR)/docs/conformance.md | grep -vE '^ *(=== |--- PASS)'; exit $${PIPESTATUS[0]}
 
+attacks: build ## try the catalogue of attacks on the engines and outside of them, and write docs/attacks.md
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 15m -run TestEveryAttackIsBlockedOrHarmless -attacks.doc=$(CURDIR)/docs/attacks.md
+
+growth: build ## measure how far the fastest writers come beyond the quota, RUNS times each (50), and write docs/growth.md
+	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 3h -run TestGrowthIsStopped -growth.runs=$(RUNS) -growth.doc=$(CURDIR)/docs/growth.md -v
+
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 30m ./...
 
@@ -57,7 +64,7 @@ cross: ## compile the command for the other systems
 	@for os in windows darwin; do echo "build $$os"; GOOS=$$os CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/cyberagent || exit 1; done
 
 generate: ## write generated files anew
-	@go run ./internal/seccompgen domain/isolation/seccomp.v1.json
+	@go run ./internal/seccompgen domain/isolation/seccomp.v2.json
 	@go run ./internal/limitsdoc docs/limits.md
 	@go test ./cmd/cyberagent -run 'Schemas|ManPage' -update >/dev/null
 

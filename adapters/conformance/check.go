@@ -52,6 +52,7 @@ type C struct {
 	*lab
 
 	ctx      context.Context
+	patience time.Duration
 	mu       sync.Mutex
 	failures []string
 	cleanups []func()
@@ -101,10 +102,13 @@ func (c *C) tempDir() string {
 }
 
 // try runs a check and returns its failures.
-func (l *lab) try(ctx context.Context, run func(*C)) []string {
+func (l *lab) try(ctx context.Context, run func(*C)) []string { return l.tryFor(ctx, patience, run) }
+
+// tryFor is try with another guard.
+func (l *lab) tryFor(ctx context.Context, patience time.Duration, run func(*C)) []string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c := &C{lab: l, ctx: ctx}
+	c := &C{lab: l, ctx: ctx, patience: patience}
 	c.call(func() { run(c) })
 	for i := len(c.cleanups) - 1; i >= 0; i-- {
 		c.call(c.cleanups[i])
@@ -129,7 +133,7 @@ func (c *C) call(fn func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience + 30*time.Second):
+	case <-time.After(c.patience + 30*time.Second):
 		c.Errorf("the check hangs")
 	}
 }

@@ -28,7 +28,7 @@ func containerdEngine(name, variable, state string, options ...string) conforman
 	}
 	dir := filepath.Join(suiteDir(), state)
 	return conformance.Factory{
-		Name: name, Form: conformance.FormOCI, Survives: true,
+		Name: name, Form: conformance.FormOCI, Survives: true, Socket: address,
 		Open: func() (conformance.Engine, error) { return open(address, dir) },
 		Between: func(t conformance.Tamper) (conformance.Engine, io.Closer, error) {
 			p, err := containerdtest.NewProxy(address, containerdtest.Tamper{

@@ -63,7 +63,7 @@ func dockerEngine(name, socket string) conformance.Factory {
 		return docker.New(docker.Config{Socket: at, Dir: filepath.Join(os.TempDir(), "cyberagent-conformance-docker")})
 	}
 	return conformance.Factory{
-		Name: name, Form: conformance.FormDocker,
+		Name: name, Form: conformance.FormDocker, Socket: socket,
 		Open: func() (conformance.Engine, error) { return open(socket) },
 		Between: func(t conformance.Tamper) (conformance.Engine, io.Closer, error) {
 			p, err := dockertest.NewProxy(socket, dockertest.Tamper{

@@ -20,6 +20,8 @@ type Factory struct {
 	Name string
 	// Open makes a client of its own, as another process would have.
 	Open func() (Engine, error)
+	// Socket is where it listens, for attacks on it.
+	Socket string
 	// NoKernel is why checks that need real processes do not apply. Empty for every
 	// engine but the one in memory.
 	NoKernel string

@@ -11,8 +11,11 @@ import (
 	"cyberagent/domain/toolchain"
 )
 
-// archive makes a small image with the product's runner and the probe in place of
-// a toolchain. edit may change its config.
+// attackerProgram is what attacks, beside the probe.
+const attackerProgram = "cyberagent/adapters/conformance/attacker"
+
+// archive makes a small image with the product's runner, and the probe and the
+// attacker in place of toolchains. edit may change its config.
 func archive(edit func(config Object)) (enginetest.Image, error) {
 	runner, err := enginetest.Program("cyberagent/cmd/standard-code-runner")
 	if err != nil {
@@ -22,9 +25,14 @@ func archive(edit func(config Object)) (enginetest.Image, error) {
 	if err != nil {
 		return enginetest.Image{}, err
 	}
+	attacks, err := enginetest.Program(attackerProgram)
+	if err != nil {
+		return enginetest.Image{}, err
+	}
 	return enginetest.NewImage("cyberagent-conformance", runnerproto.Protocol, []enginetest.File{
 		{Name: strings.TrimPrefix(isolation.RunnerPath, "/"), Body: runner, Mode: 0o755},
 		{Name: strings.TrimPrefix(toolchain.Bin, "/") + "/go", Body: probe, Mode: 0o755},
+		{Name: strings.TrimPrefix(toolchain.Bin, "/") + "/python3", Body: attacks, Mode: 0o755},
 	}, func(config map[string]any) {
 		if edit != nil {
 			edit(config)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cyberagent/adapters/conformance/enginetest"
+	"cyberagent/domain/command"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -28,7 +29,12 @@ type order struct {
 	adm     id.Admission
 	imageID string
 	timeout time.Duration
+	// toolchain chooses the program: the probe unless it says otherwise.
+	toolchain command.Toolchain
 }
+
+// attacker is the place of the program that attacks.
+const attacker = command.Python
 
 // job is one admission's container.
 type job struct {
@@ -60,6 +66,9 @@ func (c *C) order(o order, args ...string) *job {
 	if o.imageID == "" {
 		o.imageID = c.imageID
 	}
+	if o.toolchain == "" {
+		o.toolchain = command.Go
+	}
 	if o.timeout == 0 {
 		o.timeout = 2 * time.Minute
 	}
@@ -89,7 +98,7 @@ var noDigest = strings.Repeat("0", 64)
 func (j *job) binding(o order, args []string, mask isolation.FileID) runnerproto.Binding {
 	return runnerproto.Binding{
 		Protocol: runnerproto.Protocol, Mode: runnerproto.ModeRun, Admission: string(o.adm), ManifestSHA256: noDigest, CommandSHA256: noDigest,
-		Toolchain: "go", Arguments: append([]string{}, args...), Workdir: ".", Stdin: o.stdin,
+		Toolchain: string(o.toolchain), Arguments: append([]string{}, args...), Workdir: ".", Stdin: o.stdin,
 		TimeoutMillis: o.timeout.Milliseconds(), GraceMillis: limits.StopGrace.Milliseconds(),
 		Quota: runnerproto.FixedQuota(),
 		Host: isolation.Host{

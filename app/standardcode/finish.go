@@ -253,7 +253,9 @@ func (a *attempt) result(v result.Verdict, e result.Evidence) Result {
 	if rep := e.Report; rep != nil {
 		r.Resources = result.Resources{
 			WallMillis: rep.Usage.WallMillis, CPUMillis: rep.Usage.CPUMillis, MaxRSSBytes: rep.Usage.MaxRSSBytes,
+			PeakMemoryBytes: rep.Usage.PeakMemoryBytes, PeakPids: rep.Usage.PeakPids, PeakCacheBytes: rep.Usage.CachePeakBytes,
 			GrowthBytes: rep.Growth.Bytes, GrowthEntries: rep.Growth.Entries,
+			PeakGrowthBytes: rep.Growth.PeakBytes, PeakGrowthEntries: rep.Growth.PeakEntries,
 		}
 		r.Isolation.Facts = isolation.SortFacts(append([]isolation.Fact{}, rep.Facts...))
 		r.Isolation.MeasuredSHA256 = isolation.FactsSHA256(rep.Facts)

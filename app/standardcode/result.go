@@ -17,14 +17,16 @@ const ResultProtocol = "standard-code-command-result.v1"
 
 // Result is the one recorded end of an admission.
 type Result struct {
-	Protocol    string              `json:"protocol_version"`
-	Backend     string              `json:"backend"`
-	Engine      isolation.Engine    `json:"engine"`
-	ExecutionID id.Admission        `json:"execution_id"`
-	RunID       id.Run              `json:"run_id"`
-	DrydockID   id.Drydock          `json:"drydock_id"`
-	Status      result.Status       `json:"status"`
-	ReasonCode  result.Reason       `json:"reason_code"`
+	Protocol    string           `json:"protocol_version"`
+	Backend     string           `json:"backend"`
+	Engine      isolation.Engine `json:"engine"`
+	ExecutionID id.Admission     `json:"execution_id"`
+	RunID       id.Run           `json:"run_id"`
+	DrydockID   id.Drydock       `json:"drydock_id"`
+	Status      result.Status    `json:"status"`
+	ReasonCode  result.Reason    `json:"reason_code"`
+	// Remediation says what to do about a command that did not succeed.
+	Remediation string              `json:"remediation"`
 	ExitCode    *int                `json:"exit_code,omitempty"`
 	Signal      string              `json:"signal"`
 	Network     string              `json:"network"`
@@ -64,8 +66,12 @@ type IsolationResult struct {
 
 // blank fills what every result of an admission has.
 func blank(a admissionRef, v result.Verdict, completed time.Time) Result {
+	remedy := ""
+	if v.Status != result.Succeeded {
+		remedy = v.Reason.Remedy()
+	}
 	return Result{
-		Protocol: ResultProtocol, Backend: admission.Backend, Engine: a.engine, ExecutionID: a.id, RunID: a.run,
+		Protocol: ResultProtocol, Remediation: remedy, Backend: admission.Backend, Engine: a.engine, ExecutionID: a.id, RunID: a.run,
 		DrydockID: a.drydock, Status: v.Status, ReasonCode: v.Reason, ExitCode: v.ExitCode, Signal: v.Signal,
 		Network: "disabled", Credentials: "none", CompletedAt: completed,
 		Checkpoint: CheckpointResult{

@@ -26,8 +26,11 @@ func printResult(w io.Writer, v standardcode.Result) {
 		how = fmt.Sprintf("exit code %d", *v.ExitCode)
 	}
 	_, _ = fmt.Fprintf(w, "%s (%s)\n", v.Status, how)
+	if v.Remediation != "" {
+		_, _ = fmt.Fprintf(w, "what to do  %s\n", v.Remediation)
+	}
 	_, _ = fmt.Fprintf(w, "execution   %s on %s, network %s\n", v.ExecutionID, v.Engine, v.Network)
-	_, _ = fmt.Fprintf(w, "time        %d ms wall, %d ms cpu, %d MiB memory\n", v.Resources.WallMillis, v.Resources.CPUMillis, v.Resources.MaxRSSBytes>>20)
+	_, _ = fmt.Fprintf(w, "time        %d ms wall, %d ms cpu, %s\n", v.Resources.WallMillis, v.Resources.CPUMillis, peaks(v.Resources))
 	_, _ = fmt.Fprintf(w, "files       %s; grew by %d bytes and %d entries\n", counts(v.Checkpoint.Changed), v.Resources.GrowthBytes, v.Resources.GrowthEntries)
 	for _, x := range v.Checkpoint.Excluded {
 		_, _ = fmt.Fprintf(w, "left out    %s (%s)\n", printable(x.Path), x.Reason)
@@ -53,6 +56,18 @@ func printResult(w io.Writer, v standardcode.Result) {
 	if v.Replayed {
 		_, _ = fmt.Fprintln(w, "This is the recorded answer; nothing was run.")
 	}
+}
+
+// peaks leaves out what the kernel did not count.
+func peaks(r result.Resources) string {
+	text := fmt.Sprintf("%d MiB memory", r.MaxRSSBytes>>20)
+	if r.PeakMemoryBytes > 0 {
+		text = fmt.Sprintf("%d MiB memory in all, %d MiB of it the cache's at most", r.PeakMemoryBytes>>20, r.PeakCacheBytes>>20)
+	}
+	if r.PeakPids > 0 {
+		text += fmt.Sprintf(", %d processes and threads", r.PeakPids)
+	}
+	return text
 }
 
 func neverStarted(v standardcode.Result) bool {

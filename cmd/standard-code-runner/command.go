@@ -33,6 +33,7 @@ func (s *session) command() error {
 	if v := supervise.Headroom(free, s.binding.Quota); v.Stop != runnerproto.StopNone {
 		return s.notStarted(v.Stop, v.Detail)
 	}
+	names := s.workspace.WatchNames() // the baseline's scan finds the directories
 	base, err := s.workspace.Scan()
 	if err != nil {
 		return s.notStarted(runnerproto.StopAccounting, "baseline: "+err.Error())
@@ -58,7 +59,7 @@ func (s *session) command() error {
 		return nil
 	}
 	s.report.Usage.SetupMillis = start.Sub(s.begin).Milliseconds()
-	w := supervise.NewWatcher(s.workspace, s.cache.FD(), s.binding.Quota, base, free)
+	w := supervise.NewWatcher(s.workspace, names, s.cache.FD(), s.binding.Quota, base, free)
 	return s.supervise(p, w, out, start)
 }
 

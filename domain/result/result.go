@@ -185,13 +185,20 @@ type LogReceipt struct {
 	Lost bool `json:"lost"`
 }
 
-// Resources is what the command used.
+// Resources is what the command used. Peaks are of the whole container, the
+// runner's own part among them; -1 where the kernel does not count it. Growth is
+// at the end and at its highest.
 type Resources struct {
-	WallMillis    int64 `json:"wall_ms"`
-	CPUMillis     int64 `json:"cpu_ms"`
-	MaxRSSBytes   int64 `json:"max_rss_bytes"`
-	GrowthBytes   int64 `json:"growth_bytes"`
-	GrowthEntries int64 `json:"growth_entries"`
+	WallMillis        int64 `json:"wall_ms"`
+	CPUMillis         int64 `json:"cpu_ms"`
+	MaxRSSBytes       int64 `json:"max_rss_bytes"` // of the largest process
+	PeakMemoryBytes   int64 `json:"peak_memory_bytes"`
+	PeakPids          int64 `json:"peak_pids"`
+	PeakCacheBytes    int64 `json:"peak_cache_bytes"`
+	GrowthBytes       int64 `json:"growth_bytes"`
+	GrowthEntries     int64 `json:"growth_entries"`
+	PeakGrowthBytes   int64 `json:"peak_growth_bytes"`
+	PeakGrowthEntries int64 `json:"peak_growth_entries"`
 }
 
 // Terminal is the immutable end of an admission.

@@ -268,6 +268,7 @@ type resultView struct {
 	DrydockID   string     `json:"drydock_id"`
 	Status      string     `json:"status"`
 	Reason      string     `json:"reason_code"`
+	Remedy      string     `json:"remediation"`
 	ExitCode    *int       `json:"exit_code,omitempty"`
 	Signal      string     `json:"signal"`
 	Network     string     `json:"network"`
@@ -289,8 +290,13 @@ type resultView struct {
 		WallMillis    int64 `json:"wall_ms"`
 		CPUMillis     int64 `json:"cpu_ms"`
 		MaxRSSBytes   int64 `json:"max_rss_bytes"`
+		PeakMemory    int64 `json:"peak_memory_bytes"`
+		PeakPids      int64 `json:"peak_pids"`
+		PeakCache     int64 `json:"peak_cache_bytes"`
 		GrowthBytes   int64 `json:"growth_bytes"`
 		GrowthEntries int64 `json:"growth_entries"`
+		PeakBytes     int64 `json:"peak_growth_bytes"`
+		PeakEntries   int64 `json:"peak_growth_entries"`
 	} `json:"resources"`
 	Isolation struct {
 		Contract       string `json:"contract"`

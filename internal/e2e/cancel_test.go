@@ -29,7 +29,7 @@ func TestCancel_AnotherProcessEndsARunningCommand(t *testing.T) {
 	if !again.Replayed || own.Replayed {
 		t.Errorf("replayed: %t, %t", own.Replayed, again.Replayed)
 	}
-	if own.Resources.WallMillis == 0 || len(own.Isolation.Facts) == 0 {
+	if own.Resources.WallMillis == 0 || own.Resources.PeakMemory == 0 || own.Remedy == "" || len(own.Isolation.Facts) == 0 {
 		t.Errorf("the runner was not heard: %+v", own.Details)
 	}
 	f.MustFollow(t, own)

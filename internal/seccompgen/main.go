@@ -1,7 +1,7 @@
 // Command seccompgen writes the product's seccomp profile from moby's default of
 // the version in go.mod. See isolation.SeccompProfile for what differs.
 //
-//	go run ./internal/seccompgen domain/isolation/seccomp.v1.json
+//	go run ./internal/seccompgen domain/isolation/seccomp.v2.json
 package main
 
 import (
@@ -70,6 +70,28 @@ func selfOnly() []rule {
 // gone are calls of moby's default that this product denies.
 var gone = []string{"socketcall", "keyctl", "add_key", "request_key", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
+// unsupported is what a filesystem without preallocation answers (EOPNOTSUPP), and
+// what programs are prepared for.
+const unsupported = 95
+
+// noInstantGrowth takes away the two ways to take gigabytes of the disk between two
+// looks of the growth watcher: fallocate, which programs then do without, and
+// FS_IOC_RESVSP with its kin, the same by ioctl. Of ioctl every type but 'X', the
+// second byte of the command, is allowed: one alternative for each bit in which a
+// type may differ from it, for an engine takes two conditions on one argument for
+// alternatives, too.
+func noInstantGrowth() []rule {
+	errno := uint(unsupported)
+	rules := []rule{{Names: []string{"fallocate"}, Action: "SCMP_ACT_ERRNO", ErrnoRet: &errno}}
+	for bit := range 8 {
+		mask := uint64(1) << (8 + bit)
+		rules = append(rules, rule{Names: []string{"ioctl"}, Action: "SCMP_ACT_ALLOW", Args: []arg{
+			{Index: 1, Value: mask, ValueTwo: ^(uint64('X') << 8) & mask, Op: "SCMP_CMP_MASKED_EQ"},
+		}})
+	}
+	return rules
+}
+
 func main() {
 	if err := generate(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "seccompgen:", err)
@@ -95,7 +117,7 @@ func Profile() ([]byte, error) {
 			{Architecture: "SCMP_ARCH_AARCH64", SubArchitectures: []string{}},
 		},
 	}
-	restricted := slices.Clone(gone)
+	restricted := append(slices.Clone(gone), "fallocate", "ioctl")
 	for _, r := range selfOnly() {
 		restricted = append(restricted, r.Names...)
 	}
@@ -105,7 +127,7 @@ func Profile() ([]byte, error) {
 			p.Syscalls = append(p.Syscalls, r)
 		}
 	}
-	p.Syscalls = append(p.Syscalls, selfOnly()...)
+	p.Syscalls = append(append(p.Syscalls, selfOnly()...), noInstantGrowth()...)
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", " ")

@@ -16,8 +16,8 @@ func TestTheEmbeddedProfileIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(made, isolation.SeccompProfile()) {
-		t.Error("domain/isolation/seccomp.v1.json is not what this program makes now: " +
-			"run `go run ./internal/seccompgen domain/isolation/seccomp.v1.json` and review the difference; " +
+		t.Error("domain/isolation/seccomp.v2.json is not what this program makes now: " +
+			"run `go run ./internal/seccompgen domain/isolation/seccomp.v2.json` and review the difference; " +
 			"a changed profile needs another version of its name")
 	}
 }

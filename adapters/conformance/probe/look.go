@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,19 +18,8 @@ import (
 	"cyberagent/adapters/conformance/internal/finding"
 )
 
-// word is an errno's name, Allowed for nil.
-func word(err error) string {
-	if err == nil {
-		return finding.Allowed
-	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		if name := unix.ErrnoName(errno); name != "" {
-			return name
-		}
-	}
-	return err.Error()
-}
+// word is finding.Word; every attempt ends with it.
+var word = finding.Word
 
 func look(args []string) finding.Findings {
 	f := finding.Findings{

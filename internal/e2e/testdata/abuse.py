@@ -101,6 +101,14 @@ def memory():
         held.append(b"x" * (16 * MIB))
 
 
+def memory_child():
+    # The child is killed, and the command fails for it.
+    if os.fork() == 0:
+        memory()
+    _, status = os.wait()
+    sys.exit(3 if os.WIFSIGNALED(status) else 4)
+
+
 def cache():
     for i in range(20):
         write("/standard-code/cache/tmp/c%d" % i, 15 * MIB)

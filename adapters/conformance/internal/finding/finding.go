@@ -51,3 +51,9 @@ type Room struct {
 	Inodes int64  `json:"inodes"`
 	Mode   uint32 `json:"mode"`
 }
+
+// Attempt is one line of the attacker: what came of an attack.
+type Attempt struct {
+	Attack string `json:"attack"`
+	Word   string `json:"word"`
+}

@@ -24,7 +24,7 @@ const (
 	procs = 4
 	// threads are made before the command starts. At the pids limit a new thread
 	// cannot be made, and the Go runtime ends the program when it needs one. At
-	// most ten goroutines are in blocking calls at once (reaper, signals, four of
+	// most eleven goroutines are in blocking calls at once (reaper, signals, four of
 	// a scan, watcher, two streams, main).
 	threads = 16
 	// maxThreads ends a runner that makes threads all the same.

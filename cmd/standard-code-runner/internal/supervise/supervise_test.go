@@ -51,22 +51,31 @@ func wire(free Space) *tripwire {
 	return &tripwire{quota: quota, high: free, nextFull: t0.Add(time.Hour)}
 }
 
+// see takes a measurement and asks what to do.
+func see(w *tripwire, now time.Time, free Space, names int64) look {
+	w.note(free, names)
+	return w.see(now, free)
+}
+
 func TestTheTripwireLooksWhenSpaceFalls(t *testing.T) {
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
 	for _, c := range []struct {
 		name   string
 		bytes  int64
 		inodes int64
+		names  int64
 		want   look
 	}{
-		{"nothing fell", 0, 0, nothing},
-		{"less than a step", stepBytes - 1, stepInodes - 1, nothing},
-		{"a step of bytes", stepBytes, 0, scan},
-		{"a step of inodes", 0, stepInodes, scan},
-		{"more than the quota in bytes", 16*limits.MiB + 1, 0, frozen},
-		{"more than the quota in entries", 0, 4097, frozen},
+		{"nothing fell", 0, 0, 0, nothing},
+		{"less than a step", stepBytes - 1, stepInodes - 1, stepNames - 1, nothing},
+		{"a step of bytes", stepBytes, 0, 0, scan},
+		{"a step of inodes", 0, stepInodes, 0, scan},
+		{"a step of names", 0, 0, stepNames, scan},
+		{"more than the quota in bytes", 16*limits.MiB + 1, 0, 0, frozen},
+		{"more than the quota in entries", 0, 4097, 0, frozen},
+		{"more than the quota in names", 0, 0, 4097, frozen},
 	} {
-		if got := wire(free).see(t0, Space{free.Bytes - c.bytes, free.Inodes - c.inodes}); got != c.want {
+		if got := see(wire(free), t0, Space{free.Bytes - c.bytes, free.Inodes - c.inodes}, c.names); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -76,15 +85,15 @@ func TestTheTripwireKnowsWhatIsLeftOfTheQuota(t *testing.T) {
 	w := wire(Space{})
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
 	w.scanned(t0, free, tree.Usage{Bytes: 10 * limits.MiB}, 0, scan)
-	if got := w.see(t0.Add(time.Millisecond), Space{free.Bytes - 6*limits.MiB - 1, free.Inodes}); got != frozen {
+	if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - 6*limits.MiB - 1, free.Inodes}, 0); got != frozen {
 		t.Errorf("6 MiB more after 10 MiB: %v", got)
 	}
 }
 
 func TestSpaceThatOthersFreeDoesNotHideAFall(t *testing.T) {
 	w := wire(Space{Bytes: limits.GiB})
-	w.see(t0, Space{Bytes: 2 * limits.GiB})
-	if got := w.see(t0, Space{Bytes: 2*limits.GiB - 3*limits.MiB}); got != scan {
+	see(w, t0, Space{Bytes: 2 * limits.GiB}, 0)
+	if got := see(w, t0, Space{Bytes: 2*limits.GiB - 3*limits.MiB}, 0); got != scan {
 		t.Errorf("%v", got)
 	}
 }
@@ -98,21 +107,21 @@ func TestScansTakeABoundedPartOfTheTime(t *testing.T) {
 	for after, want := range map[time.Duration]look{
 		299 * time.Millisecond: nothing, 300 * time.Millisecond: scan, 999 * time.Millisecond: scan, time.Second: frozen,
 	} {
-		if got := w.see(t0.Add(after), fell); got != want {
+		if got := see(w, t0.Add(after), fell, 0); got != want {
 			t.Errorf("after %s: %v, want %v", after, got, want)
 		}
 	}
-	if got := w.see(t0.Add(1999*time.Millisecond), free); got != nothing {
+	if got := see(w, t0.Add(1999*time.Millisecond), free, 0); got != nothing {
 		t.Errorf("without a sign, early: %v", got)
 	}
-	if got := w.see(t0.Add(2*time.Second), free); got != scan {
+	if got := see(w, t0.Add(2*time.Second), free, 0); got != scan {
 		t.Errorf("without a sign, due: %v", got)
 	}
 }
 
 func TestAFilesystemWithoutInodeCountsNeverTripsOnThem(t *testing.T) {
 	w := wire(Space{Bytes: limits.GiB, Inodes: -1})
-	if got := w.see(t0, Space{Bytes: limits.GiB, Inodes: -1}); got != nothing {
+	if got := see(w, t0, Space{Bytes: limits.GiB, Inodes: -1}, 0); got != nothing {
 		t.Errorf("%v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 const (
 	stepBytes  = 2 * limits.MiB
 	stepInodes = 256
+	stepNames  = 256
 	// The time between two scans without any sign: at least idleMin, and as much
 	// more as keeps them to a twentieth of the time, up to idleMax.
 	idleMin = 50 * time.Millisecond
@@ -30,30 +31,42 @@ const (
 	frozen       // stop the command first: it may be past its quota already
 )
 
-// tripwire decides when to scan, from free space alone. Others use the same
-// filesystem, so it is a hint: they can set it off (which costs a scan, never
+// tripwire decides when to scan, from free space and from names that appear. Others
+// use the same filesystem, so it is a hint: they can set it off (which costs a scan, never
 // more than a part of the time) and they can hide a fall by freeing space (which
 // the full scans find).
 type tripwire struct {
 	quota  runnerproto.Quota
 	high   Space      // the most that was free since the last scan
 	growth tree.Usage // as of the last scan
+	names  int64      // that appeared since the last scan began, as far as is known
 
 	nextScan   time.Time // no scan on a sign before this
 	nextFreeze time.Time
 	nextFull   time.Time // a scan without a sign
 }
 
-// see takes a new measurement and says what to do.
-func (t *tripwire) see(now time.Time, free Space) look {
+// note takes a new measurement: what is free, and how many names appeared since the
+// last one.
+func (t *tripwire) note(free Space, names int64) {
 	t.high.Bytes = max(t.high.Bytes, free.Bytes)
 	t.high.Inodes = max(t.high.Inodes, free.Inodes)
-	fellBytes, fellInodes := t.high.Bytes-free.Bytes, t.high.Inodes-free.Inodes
-	// Past the quota if all that fell were growth. Near the limit the step is the
-	// least that counts, or every small write would stop the command.
-	far := fellBytes > max(t.quota.GrowthBytes-t.growth.Bytes, 2*stepBytes) ||
-		fellInodes > max(t.quota.GrowthEntries-t.growth.Entries, 2*stepInodes)
-	near := fellBytes >= stepBytes || fellInodes >= stepInodes
+	t.names += names
+}
+
+// far says that the command is past its quota, if all that fell were growth. Near
+// the limit the step is the least that counts, or every small write would stop the
+// command.
+func (t *tripwire) far(free Space) bool {
+	left := max(t.quota.GrowthEntries-t.growth.Entries, 2*stepInodes)
+	return t.high.Bytes-free.Bytes > max(t.quota.GrowthBytes-t.growth.Bytes, 2*stepBytes) ||
+		t.high.Inodes-free.Inodes > left || t.names > left
+}
+
+// see says what to do.
+func (t *tripwire) see(now time.Time, free Space) look {
+	far := t.far(free)
+	near := t.high.Bytes-free.Bytes >= stepBytes || t.high.Inodes-free.Inodes >= stepInodes || t.names >= stepNames
 	switch {
 	case far && !now.Before(t.nextFreeze):
 		return frozen
@@ -69,7 +82,7 @@ func (t *tripwire) see(now time.Time, free Space) look {
 // Scans take at most a twentieth of the time without a sign, a quarter with one,
 // and the command stands still for at most a tenth.
 func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, cost time.Duration, how look) {
-	t.high, t.growth = free, growth
+	t.high, t.growth, t.names = free, growth, 0
 	t.nextScan = now.Add(3 * cost)
 	t.nextFull = now.Add(min(max(20*cost, idleMin), idleMax))
 	if how == frozen {

@@ -14,12 +14,13 @@ import (
 )
 
 // tick is how often free space is looked at.
-const tick = 5 * time.Millisecond
+const tick = 2 * time.Millisecond
 
 // Watcher enforces the workspace's growth and the host's headroom while the
 // command runs. It never waits for output.
 type Watcher struct {
 	ws    *tree.Tree
+	names *tree.Names
 	cache int // descriptor of the cache's root
 	quota runnerproto.Quota
 	base  tree.Found
@@ -35,13 +36,15 @@ type Watcher struct {
 	exact     map[tree.FileID]string
 	cachePeak int64
 	cacheFull bool
+	last      time.Time
 	slowest   time.Duration
 }
 
-// NewWatcher makes a Watcher over a baseline and what was free at that time.
-func NewWatcher(ws *tree.Tree, cache int, q runnerproto.Quota, base tree.Found, free Space) *Watcher {
+// NewWatcher makes a Watcher over a baseline, what was free at that time, and the
+// names that appear since.
+func NewWatcher(ws *tree.Tree, names *tree.Names, cache int, q runnerproto.Quota, base tree.Found, free Space) *Watcher {
 	return &Watcher{
-		ws: ws, cache: cache, quota: q, base: base, free: free, exact: map[tree.FileID]string{},
+		ws: ws, names: names, cache: cache, quota: q, base: base, free: free, exact: map[tree.FileID]string{},
 		verdict: make(chan Verdict, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -62,7 +65,7 @@ func (w *Watcher) Run() {
 	defer ticker.Stop()
 	now := time.Now()
 	wire := &tripwire{quota: w.quota, high: w.free, nextFull: now.Add(idleMin)}
-	last := now
+	w.last = now
 	for {
 		free, err := FreeSpace(w.ws.FD())
 		if err != nil {
@@ -71,6 +74,7 @@ func (w *Watcher) Run() {
 		}
 		v := Headroom(free, w.quota)
 		if v.Stop == runnerproto.StopNone {
+			wire.note(free, w.names.New())
 			v = w.look(wire, free)
 		}
 		if v.Stop != runnerproto.StopNone {
@@ -83,10 +87,15 @@ func (w *Watcher) Run() {
 			return
 		case <-ticker.C:
 		}
-		now := time.Now()
-		w.slowest = max(w.slowest, now.Sub(last))
-		last = now
+		w.looked()
 	}
+}
+
+// looked takes note of a look at the free space.
+func (w *Watcher) looked() {
+	now := time.Now()
+	w.slowest = max(w.slowest, now.Sub(w.last))
+	w.last = now
 }
 
 func (w *Watcher) end(v Verdict) {
@@ -103,29 +112,87 @@ func (w *Watcher) look(wire *tripwire, free Space) Verdict {
 		return Verdict{}
 	}
 	begin := time.Now()
+	var thaw func()
 	if how == scan {
-		g, v, _ := w.count()
-		if v.Stop == runnerproto.StopNone {
+		running := w.countRunning(wire, free)
+		if running.verdict.Stop == runnerproto.StopNone && running.thaw == nil {
 			now := time.Now()
-			wire.scanned(now, free, g, now.Sub(begin), scan)
+			wire.scanned(now, free, running.growth, now.Sub(begin), scan)
+			wire.names = running.names
 			return Verdict{}
 		}
+		thaw = running.thaw
 	}
 	begin = time.Now()
-	thaw := freeze()
+	if thaw == nil {
+		thaw = freeze()
+	}
+	// Nothing moves any more: what is free now belongs to the count.
+	if now, err := FreeSpace(w.ws.FD()); err == nil {
+		free = now
+	}
 	g, v, _ := w.count()
 	if v.Stop != runnerproto.StopNone {
 		return v // stopped until it is killed
 	}
+	_ = w.names.New() // all of them were counted
 	thaw()
 	now := time.Now()
 	wire.scanned(now, free, g, now.Sub(begin), frozen)
 	return Verdict{}
 }
 
-// count scans once and judges.
+// running is a count of what may move meanwhile.
+type running struct {
+	growth  tree.Usage
+	verdict Verdict
+	names   int64  // that appeared meanwhile
+	thaw    func() // not nil: everything was stopped meanwhile
+}
+
+// countRunning counts while the command runs, and keeps an eye on the trip-wire:
+// where a count takes long, the command could pass its quota many times meanwhile.
+// Then it is stopped at once.
+func (w *Watcher) countRunning(wire *tripwire, free Space) running {
+	var r running
+	var thaw func()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.growth, r.verdict, _ = w.count()
+	}()
+	// What fell before the count is growth until the count says that it is not.
+	meanwhile := tripwire{quota: wire.quota, high: free, growth: tree.Usage{
+		Bytes:   wire.growth.Bytes + wire.high.Bytes - free.Bytes,
+		Entries: wire.growth.Entries + max(wire.high.Inodes-free.Inodes, wire.names),
+	}}
+	again := time.NewTicker(tick)
+	defer again.Stop()
+	for {
+		select {
+		case <-done:
+			r.names, r.thaw = meanwhile.names, thaw
+			return r
+		case <-again.C:
+		}
+		now, err := FreeSpace(w.ws.FD())
+		if err != nil || thaw != nil {
+			continue // the next look at the free space says so, too
+		}
+		w.looked()
+		meanwhile.note(now, w.names.New())
+		if meanwhile.far(now) && !time.Now().Before(wire.nextFreeze) {
+			thaw = freeze()
+		}
+	}
+}
+
+// count scans once and judges, as far as the quota.
 func (w *Watcher) count() (g tree.Usage, v Verdict, shut int64) {
-	found, err := w.ws.Scan()
+	return w.judge(w.ws.ScanUntil(w.base.Plus(tree.Usage{Bytes: w.quota.GrowthBytes, Entries: w.quota.GrowthEntries})))
+}
+
+func (w *Watcher) judge(found tree.Found, err error) (g tree.Usage, v Verdict, shut int64) {
 	w.scans++
 	if err != nil {
 		return tree.Usage{}, Verdict{runnerproto.StopAccounting, err.Error()}, 0
@@ -163,7 +230,7 @@ type Result struct {
 // Finish counts a last time.
 func (w *Watcher) Finish() Result {
 	w.lookAtCache()
-	g, v, shut := w.count()
+	g, v, shut := w.judge(w.ws.Scan())
 	r := Result{Verdict: v, CachePeak: w.cachePeak, CacheFull: w.cacheFull}
 	r.Growth = runnerproto.Growth{
 		BaseBytes: w.base.Bytes, BaseEntries: w.base.Entries, Bytes: g.Bytes, Entries: g.Entries,

@@ -19,6 +19,10 @@ type entry struct {
 
 func (e entry) isDir() bool { return e.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
 
+func (e entry) id() FileID {
+	return FileID{Dev: unix.Mkdev(e.stat.Dev_major, e.stat.Dev_minor), Inode: e.stat.Ino}
+}
+
 // text copies the name.
 func (e entry) text() string { return string(e.name[:len(e.name)-1]) }
 

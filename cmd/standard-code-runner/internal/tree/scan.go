@@ -5,6 +5,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -26,7 +27,14 @@ const maxExact = 64
 // Scan counts the whole tree. It is exact when nothing in it changes meanwhile;
 // otherwise an entry that moves during the scan may count twice or not at all.
 func (t *Tree) Scan() (Found, error) {
-	w := &walk{t: t, acl: hasACL(t.fd), slots: make(chan struct{}, workers-1), links: map[FileID]struct{}{}, exact: map[FileID]string{}}
+	return t.ScanUntil(Usage{Bytes: math.MaxInt64, Entries: math.MaxInt64})
+}
+
+// ScanUntil is a Scan that ends as soon as it has counted more than limit: a tree
+// that grows as fast as it is counted is not run after. What it returns then is
+// more than limit, and less than there is.
+func (t *Tree) ScanUntil(limit Usage) (Found, error) {
+	w := &walk{t: t, limit: limit, acl: hasACL(t.fd), slots: make(chan struct{}, workers-1), links: map[FileID]struct{}{}, exact: map[FileID]string{}}
 	fd, err := unix.Openat(t.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
 		// The root's own access was taken away; it is open already, so it can be
@@ -47,7 +55,8 @@ func (t *Tree) Scan() (Found, error) {
 	if t.shut(root.Uid, root.Mode, w.acl) {
 		w.shut.Add(1)
 	}
-	w.dir(fd, &node{})
+	t.names.begin()
+	w.dir(fd, &node{id: FileID{Dev: root.Dev, Inode: root.Ino}})
 	w.running.Wait()
 	if err := w.failure(); err != nil {
 		return Found{}, fmt.Errorf("scan: %w", err)
@@ -68,6 +77,7 @@ func (t *Tree) grantRoot() error {
 
 type walk struct {
 	t       *Tree
+	limit   Usage
 	acl     bool
 	slots   chan struct{} // one for each further worker
 	running sync.WaitGroup
@@ -79,6 +89,17 @@ type walk struct {
 	links map[FileID]struct{} // inodes with more than one link that were counted
 	exact map[FileID]string
 	err   error
+}
+
+// over says that more was counted than anybody wants to know of.
+func (w *walk) over() bool {
+	return w.bytes.Load() > w.limit.Bytes || w.entries.Load() > w.limit.Entries
+}
+
+// sub is a directory that is still to be entered.
+type sub struct {
+	name string
+	id   FileID
 }
 
 func (w *walk) fail(err error) {
@@ -103,10 +124,12 @@ func (w *walk) dir(fd int, n *node) {
 			unix.Close(fd)
 		}
 	}()
-	if w.failure() != nil {
+	if w.over() || w.failure() != nil {
 		return
 	}
-	var subs []string
+	// Before the list: a name that comes between the two is counted twice, not never.
+	w.t.names.add(fd, n.id)
+	var subs []sub
 	var bytes, entries, shut int64
 	err := w.t.list(fd, func(e entry) error {
 		entries++
@@ -118,7 +141,7 @@ func (w *walk) dir(fd int, n *node) {
 			shut++
 		}
 		if e.isDir() {
-			subs = append(subs, e.text())
+			subs = append(subs, sub{e.text(), e.id()})
 		}
 		return nil
 	})
@@ -129,7 +152,11 @@ func (w *walk) dir(fd int, n *node) {
 		w.fail(err)
 		return
 	}
-	for i, name := range subs {
+	for i, s := range subs {
+		if w.over() {
+			return
+		}
+		name := s.name
 		if n.depth == maxDepth {
 			w.fail(fmt.Errorf("deeper than %d levels", maxDepth))
 			return
@@ -148,7 +175,7 @@ func (w *walk) dir(fd int, n *node) {
 			unix.Close(fd)
 			closed = true
 		}
-		w.enter(sub, &node{parent: n, name: name, depth: n.depth + 1})
+		w.enter(sub, &node{parent: n, name: name, depth: n.depth + 1, id: s.id})
 	}
 }
 
@@ -173,7 +200,7 @@ func (w *walk) size(n *node, e entry) int64 {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return size
 	}
-	id := FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino}
+	id := e.id()
 	exact := w.t.exact > 0 && st.Mode&unix.S_IFMT == unix.S_IFREG && int64(st.Size) == w.t.exact
 	if st.Nlink < 2 && !exact {
 		return size

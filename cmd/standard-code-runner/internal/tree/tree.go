@@ -40,6 +40,11 @@ func (u Usage) Minus(base Usage) Usage {
 	return Usage{Bytes: u.Bytes - base.Bytes, Entries: u.Entries - base.Entries}
 }
 
+// Plus is the sum of both.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{Bytes: u.Bytes + o.Bytes, Entries: u.Entries + o.Entries}
+}
+
 // Max is the larger of both, each number for itself.
 func (u Usage) Max(o Usage) Usage {
 	return Usage{Bytes: max(u.Bytes, o.Bytes), Entries: max(u.Entries, o.Entries)}
@@ -54,6 +59,7 @@ type Tree struct {
 	uid   uint32
 	mask  string // a name directly below the root that is not the tree's own
 	exact int64
+	names *Names // nil: nobody wants to know of new names
 }
 
 // Open opens a root, which must be a directory and not a link. uid is whose
@@ -80,6 +86,7 @@ type node struct {
 	parent *node
 	name   string
 	depth  int
+	id     FileID
 }
 
 // maxPath bounds a path in a report, in bytes; the end is kept.

@@ -323,3 +323,41 @@ func BenchmarkScan12800Entries(b *testing.B) {
 		}
 	}
 }
+
+func TestACountEndsWhereItIsWanted(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 200 {
+		must(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(i), "inner"), 0o755))
+	}
+	f, err := mustOpen(t, dir).ScanUntil(Usage{Bytes: 1 << 40, Entries: 250})
+	must(t, err)
+	if f.Entries <= 250 || f.Entries > 250+2*workers {
+		t.Errorf("%d entries of 400 were counted", f.Entries)
+	}
+}
+
+func TestNamesThatAppearAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "before"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "one"), nil, 0o644))
+	tr := mustOpen(t, dir)
+	names := tr.WatchNames()
+	mustScan(t, tr)
+	for i := range 30 {
+		must(t, os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "before", fmt.Sprint(i))))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "later"), 0o755))
+	if n := names.New(); n != 31 {
+		t.Errorf("%d names, want 31", n)
+	}
+	mustScan(t, tr)
+	must(t, os.WriteFile(filepath.Join(dir, "later", "x"), nil, 0o644))
+	must(t, os.Rename(filepath.Join(dir, "one"), filepath.Join(dir, "later", "y")))
+	must(t, os.RemoveAll(filepath.Join(dir, "before")))
+	if n := names.New(); n != 2 {
+		t.Errorf("%d names, want 2: made, and moved in", n)
+	}
+	if n := (*Names)(nil).New(); n != 0 {
+		t.Errorf("without inotify there are %d", n)
+	}
+}

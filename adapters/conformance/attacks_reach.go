@@ -1,0 +1,60 @@
+package conformance
+
+// attacksOnOthers reach beyond the container, take everything, or do not end.
+func attacksOnOthers() []Attack {
+	return []Attack{
+		// the network.
+		{"the network", "connect-host-loopback", "TCP to a listener of the host's loopback", []string{"ECONNREFUSED"}, "a network of its own", asNeighbour("allowed")},
+		{"the network", "connect-host-loopback6", "the same by IPv6", []string{"ECONNREFUSED", "EADDRNOTAVAIL", "ENETUNREACH", "EAFNOSUPPORT"}, "a network of its own", asNeighbour("allowed")},
+		{"the network", "connect-world", "TCP to another machine", []string{"ENETUNREACH"}, "its network has only lo, without a route", asNeighbour("allowed")},
+		{"the network", "connect-world6", "TCP by IPv6", []string{"ENETUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"}, "its network has only lo, without a route", asNeighbour("allowed")},
+		{"the network", "send-world", "UDP to another machine", []string{"ENETUNREACH"}, "its network has only lo, without a route", asNeighbour("allowed")},
+		{"the network", "connect-abstract", "an abstract socket of the host", []string{"ECONNREFUSED"}, "a network of its own", asNeighbour("allowed")},
+		{"the network", "bind-abstract", "takes the name of the host's abstract socket", []string{"own"}, "in a network of its own the name is free, and takes nothing from anybody", asNeighbour("EADDRINUSE")},
+		{"the network", "connect-engine", "the engine's socket", []string{"ENOENT"}, "not mounted", asHost("allowed")},
+		{"the network", "socket-raw", "a raw socket", []string{"EPERM"}, "no capability", asRoot("allowed")},
+		{"the network", "socket-icmp", "a raw ICMP socket", []string{"EPERM"}, "no capability", asRoot("allowed")},
+		{"the network", "socket-packet", "a packet socket", []string{"EPERM"}, "no capability", asRoot("allowed")},
+		{"the network", "socket-vsock", "vsock: to the hypervisor", []string{"EPERM"}, "seccomp", asUser("allowed").orAbsent("EAFNOSUPPORT")},
+		{"the network", "socket-alg", "AF_ALG: the kernel's cryptography", []string{"EPERM"}, "seccomp", asUser("allowed").orAbsent("EAFNOSUPPORT")},
+		{"the network", "netlink-address", "netlink: another address for lo", []string{"EPERM"}, "no capability", asRoot("allowed")},
+		{"the network", "netlink-audit", "netlink: joins the audit log", []string{"EPERM"}, "no capability", asRoot("joined").orAbsent("EPROTONOSUPPORT")},
+		{"the network", "netlink-uevent", "netlink: joins the kernel's device events", []string{"joined"}, "not blocked: it hears which devices come and go, and can send none", asUser("joined")},
+		{"the network", "interface-down", "takes lo down", []string{"EPERM"}, "no capability", asRoot("allowed")},
+		// the host's processes, files and memory.
+		{"the host's processes, files and memory", "host-process-signal", "a signal to a process of the same user, by its pid", []string{"ESRCH"}, "it sees no process but its own", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-process-trace", "traces it", []string{"ESRCH"}, "it sees no process but its own", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-process-files", "enters its root by /proc", []string{"ENOENT"}, "it sees no process but its own", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-file", "reads a file by its path", []string{"ENOENT"}, "the host's files are not mounted", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-file-dots", "reads it by .. out of the workspace", []string{"ENOENT"}, "the host's files are not mounted", uncontrolled("the same file is read without the dots in the control above")},
+		{"the host's processes, files and memory", "host-file-link", "reads it through a link that it made", []string{"ENOENT"}, "the host's files are not mounted", uncontrolled("the same file is read without the link in the control above")},
+		{"the host's processes, files and memory", "host-file-parent", "writes a file beside the Drydock, by the path that mountinfo shows", []string{"ENOENT"}, "the host's files are not mounted", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-credentials", "lists the operator's directory", []string{"ENOENT"}, "the host's files are not mounted", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-environment", "looks for a variable of the operator", []string{"absent"}, "the runner builds the environment from constants", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-shm-file", "a file of the host's /dev/shm", []string{"ENOENT"}, "a /dev/shm of its own", asNeighbour("allowed")},
+		{"the host's processes, files and memory", "host-shm-segment", "a System V segment of the host", []string{"ENOENT"}, "an IPC namespace of its own", asNeighbour("allowed")},
+		// exhaustion.
+		{"exhaustion", "exhaust-pids", "processes", []string{"EAGAIN"}, "128; the runner made its threads before", asUser("allowed")},
+		{"exhaustion", "exhaust-descriptors", "descriptors, in 17 processes", []string{"EMFILE"}, "4,096 a process; the runner has its own", asRoot("allowed").orAbsent("EMFILE")},
+		{"exhaustion", "exhaust-inotify", "inotify instances of the user, for every container", []string{"EMFILE"}, "nobody needs one: scans decide", uncontrolled("the kernel's own limit for the user is the same outside; what must hold is the quota, here and in the witness")},
+		{"exhaustion", "exhaust-watches", "inotify watches", []string{"ENOSPC", "EMFILE"}, "nobody needs one: scans decide", uncontrolled("the kernel's own limit for the user is the same outside; what must hold is the quota, here and in the witness")},
+		{"exhaustion", "exhaust-signals", "the user's queued signals", []string{"EAGAIN"}, "KILL needs no place in the queue", uncontrolled("the kernel's own limit for the user is the same outside; what must hold is the quota, here and in the witness")},
+		{"exhaustion", "exhaust-pipes", "descriptors with large pipes", []string{"EMFILE", "EPERM"}, "the runner's pipes were made before", uncontrolled("the kernel's own limit for the user is the same outside; what must hold is the quota, here and in the witness")},
+		{"exhaustion", "exhaust-aio", "the machine's asynchronous contexts", []string{"EAGAIN", "ENOMEM"}, "**shared with the host** until the command ends; nothing of the product uses one", uncontrolled("the kernel's own limit for the user is the same outside; what must hold is the quota, here and in the witness")},
+		{"exhaustion", "exhaust-memory", "memory, by the command itself", []string{"oom"}, "2 GiB; the memory killer takes the command, the runner reports", uncontrolled("a machine without the limit ends where its memory does; that it ends is docs/conformance.md's")},
+		{"exhaustion", "exhaust-memory-child", "memory, by a child", []string{"SIGKILL"}, "the child is killed, the command lives on and the quota holds", uncontrolled("as above")},
+		{"exhaustion", "exhaust-cache", "the cache's bytes", []string{"ENOSPC"}, "128 MiB", asUser("allowed")},
+		{"exhaustion", "exhaust-cache-inodes", "its inodes", []string{"ENOSPC"}, "16,384", asUser("allowed")},
+		{"exhaustion", "exhaust-shm", "the bytes of /dev/shm", []string{"ENOSPC"}, "64 MiB", asUser("allowed")},
+		{"exhaustion", "exhaust-shm-inodes", "its inodes", []string{"ENOSPC"}, "4,096", asUser("allowed")},
+		{"exhaustion", "exhaust-output", "both streams, without an end", []string{"growth"}, "what is beyond the limit is counted and dropped; the watcher does not wait for it", uncontrolled("outside nobody bounds it: there is no runner")},
+		{"exhaustion", "exhaust-cpu", "the processor: 60 spinners", []string{"spinning"}, "the command is niced, the runner is not", uncontrolled("docs/growth.md has what a starved watcher costs")},
+		// its own end.
+		{"its own end", "pipes-close", "closes its three descriptors and goes on", []string{"closed"}, "the runner waits for the process, not for its pipes", uncontrolled("outside there is no runner to deceive")},
+		{"its own end", "frames-forge", "writes frames and a report of its own", []string{"output"}, "it is output: framed again, and never the report", uncontrolled("outside there is no runner to deceive")},
+		{"its own end", "runner-again", "runs the runner for another report", []string{"output"}, "it is output, too", uncontrolled("outside there is no runner to deceive")},
+		{"its own end", "detach", "leaves a process that holds its output: setsid and two forks", []string{"ended"}, "it dies with the command: nothing writes after the report", asUser("lives on")},
+		{"its own end", "outlive", "leaves one that holds nothing and ignores every signal", []string{"ended"}, "as above", asUser("lives on")},
+		{"its own end", "orphan", "leaves one, and stops everything", []string{"ended"}, "KILL reaches stopped processes", asUser("lives on", "stopped")},
+	}
+}

@@ -1,0 +1,57 @@
+package conformance
+
+// attacksOnRunner are those on PID 1, which has the command's own user.
+func attacksOnRunner() []Attack {
+	return []Attack{
+		// PID 1: memory, descriptors, files.
+		{"PID 1: memory, descriptors, files", "ptrace-attach", "PTRACE_ATTACH", []string{"EPERM"}, "the runner cannot be dumped", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "ptrace-seize", "PTRACE_SEIZE", []string{"EPERM"}, "the runner cannot be dumped", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "vm-readv", "process_vm_readv", []string{"EPERM"}, "the runner cannot be dumped", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "vm-writev", "process_vm_writev", []string{"EPERM"}, "the runner cannot be dumped", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-mem-read", "reads /proc/1/mem", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-mem-write", "writes /proc/1/mem", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-fd-list", "lists /proc/1/fd", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-fd-stdout", "opens the runner's stdout, where frames go", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-fd-stderr", "opens the runner's stderr, where the report goes", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-environ", "reads /proc/1/environ", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-maps", "reads /proc/1/maps", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-auxv", "reads /proc/1/auxv", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-root", "enters /proc/1/root", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-cwd", "enters /proc/1/cwd", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-exe", "opens /proc/1/exe", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "proc-ns", "opens /proc/1/ns/mnt", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "pidfd-getfd", "pidfd_getfd of its stdout", []string{"EPERM"}, "seccomp; the runner cannot be dumped", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "process-madvise", "process_madvise pages it out", []string{"EPERM"}, "seccomp", asRoot("allowed")},
+		{"PID 1: memory, descriptors, files", "kcmp", "kcmp compares its descriptors", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: memory, descriptors, files", "move-pages", "move_pages", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		// PID 1: limits, priority, scheduling.
+		{"PID 1: limits, priority, scheduling", "prlimit-set", "takes its descriptors away by prlimit64", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "prlimit-get", "reads its limits", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "sched-idle", "sched_setscheduler to SCHED_IDLE", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "sched-setparam", "sched_setparam", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "sched-setattr", "sched_setattr to SCHED_IDLE", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "sched-affinity", "pins it to one processor", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "nice", "nices it to 19", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "nice-user", "nices everything of its user", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "nice-group", "nices its process group", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "ionice", "idle class for its disk", []string{"EPERM"}, "seccomp", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "proc-oom-score", "makes it the memory killer's first choice", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "proc-autogroup", "nices its session", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "proc-timerslack", "gives it slow timers", []string{"EACCES", "EPERM"}, "the runner cannot be dumped: its files in /proc are root's", asRoot("allowed")},
+		{"PID 1: limits, priority, scheduling", "proc-coredump-filter", "changes its core filter", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		{"PID 1: limits, priority, scheduling", "proc-clear-refs", "makes all its pages look unused", []string{"EACCES"}, "the runner cannot be dumped: its files in /proc are root's", asUser("allowed")},
+		// PID 1: signals.
+		{"PID 1: signals", "signal-kill", "KILL", []string{"alive"}, "the kernel: no KILL or STOP from inside its own pid namespace", asUser("gone")},
+		{"PID 1: signals", "signal-stop", "STOP", []string{"alive"}, "the kernel: no KILL or STOP from inside its own pid namespace", asUser("stopped")},
+		{"PID 1: signals", "signal-all", "every signal but TERM, by kill", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "signal-thread", "every one by tgkill", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "signal-queue", "every one by rt_sigqueueinfo", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "signal-queue-thread", "every one by rt_tgsigqueueinfo", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "signal-pidfd", "KILL by pidfd_send_signal", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "signal-owner", "every one sent by the kernel, with F_SETOWN and F_SETSIG", []string{"alive"}, "the kernel drops what PID 1 does not handle, and it handles TERM alone", asUser("gone")},
+		{"PID 1: signals", "term-runner", "TERM", []string{"signaled"}, "it is the order to end: the command itself ends, with the reason signaled", asUser("gone")},
+		{"PID 1: signals", "kill-all", "KILL to everything", []string{"alive"}, "it ends the command's own processes; the runner and the quota stay", asUser("gone")},
+		{"PID 1: signals", "stop-all", "STOP to everything, itself included", []string{"stopping"}, "time runs on: the runner ends it at its timeout", asUser("stopped")},
+		{"PID 1: signals", "unfreeze", "wakes everything all the time, against the look at a stopped command", []string{"waking"}, "the count is exact enough while it runs: the quota ends it", uncontrolled("the control is the quota itself, which a writer passes outside (docs/growth.md)")},
+	}
+}
