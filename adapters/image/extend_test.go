@@ -133,7 +133,4 @@ func TestWriteNew_LeavesOutWhatTheEngineHas(t *testing.T) {
 	if !o.Has("/standard-code/deps/go/mod/m.go") || o.Has("/standard-code/deps/go/warm") || !plain.Has("/standard-code/runner") {
 		t.Error("what an image has is wrong")
 	}
-	if err := build(t, bases(t, nil)).Assembly.Close(); err != nil {
-		t.Error(err)
-	}
 }

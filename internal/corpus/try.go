@@ -20,7 +20,6 @@ type row struct {
 	changed             bool
 	outcome             string
 	seconds             float64
-	cacheMiB            int64
 	buildSeconds        float64
 }
 
