@@ -162,13 +162,7 @@ func (a *Assembly) Write(ctx context.Context, tag string, w io.Writer) error {
 	if a.image == nil {
 		return fault.New(fault.Internal, "the assembly is not finished")
 	}
-	if err := writeArchive(ctx, w, a.image, a.layers, tag); err != nil {
-		return err
-	}
-	for _, l := range a.layers {
-		l.written = true
-	}
-	return nil
+	return writeArchive(ctx, w, a.image, a.layers, tag)
 }
 
 // Has says whether the image that was finished has something at a path. It knows only
@@ -178,14 +172,13 @@ func (a *Assembly) Has(p string) bool {
 	return n != nil
 }
 
-// WriteNew is Write without the layers of an image that was extended, and those that
-// were written before. An engine that has them may take it; one that does not want
-// it, says so.
+// WriteNew is Write without the layers of an image that was extended. An engine that
+// has them may take it; one that does not want it, says so.
 func (a *Assembly) WriteNew(ctx context.Context, tag string, w io.Writer) error {
 	if a.image == nil {
 		return fault.New(fault.Internal, "the assembly is not finished")
 	}
-	fresh := slices.DeleteFunc(slices.Clone(a.layers), func(l *layer) bool { return l.adopted != nil || l.written })
+	fresh := slices.DeleteFunc(slices.Clone(a.layers), func(l *layer) bool { return l.adopted != nil })
 	if len(fresh) == len(a.layers) {
 		return fault.New(fault.Unsupported, "the image extends no other")
 	}

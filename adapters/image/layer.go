@@ -23,7 +23,6 @@ type layer struct {
 	name    string
 	members []layerMember
 	adopted *blob // the whole tar, of an image that is extended
-	written bool  // an engine was given it
 	size    int64
 	hash    v1.Hash
 }
