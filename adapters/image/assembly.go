@@ -165,6 +165,13 @@ func (a *Assembly) Write(ctx context.Context, tag string, w io.Writer) error {
 	return writeArchive(ctx, w, a.image, a.layers, tag)
 }
 
+// Has says whether the image that was finished has something at a path. It knows only
+// what was grafted on an image that was extended.
+func (a *Assembly) Has(p string) bool {
+	n, _ := resolve(a.root, p, true, false)
+	return n != nil
+}
+
 // WriteNew is Write without the layers of an image that was extended. An engine that
 // has them may take it; one that does not want it, says so.
 func (a *Assembly) WriteNew(ctx context.Context, tag string, w io.Writer) error {

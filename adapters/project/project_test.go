@@ -225,6 +225,12 @@ func TestGo_TheSeedIsWhatTheGoCommandReads(t *testing.T) {
 	if want := "go.mod go.sum m.go nested/go.mod sub/s.go"; strings.Join(got, " ") != want {
 		t.Errorf("copied %q, want %q", got, want)
 	}
+	for _, name := range got {
+		// The go command knows a file by its time: another time is another cache.
+		if info, err := os.Stat(filepath.Join(to, name)); err != nil || !info.ModTime().Equal(stamp) {
+			t.Errorf("%s has the time %v, %v", name, info.ModTime(), err)
+		}
+	}
 }
 
 func TestRust_CratesComeWithTheConfigurationThatFindsThem(t *testing.T) {

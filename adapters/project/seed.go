@@ -84,8 +84,5 @@ func (w *writer) copyAs(t *tree, name, as string, info fs.FileInfo) error {
 		return err
 	}
 	_, err = io.Copy(out, io.LimitReader(f, limits.ProjectFileBytes))
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return w.finish(out, as, err)
 }

@@ -67,8 +67,17 @@ func (w *writer) write(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
+	return w.finish(f, name, err)
+}
+
+// finish closes a file and gives it the fixed time: tools remember what they know of
+// a file by its time, and would make other caches of the same files.
+func (w *writer) finish(f *os.File, name string, err error) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
+	}
+	if err == nil {
+		err = w.root.Chtimes(name, stamp, stamp)
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func (s *session) spec(dir int) (supervise.Command, error) {
 func carried(tc command.Toolchain, place func(string) string) error {
 	switch tc {
 	case command.Go:
-		for _, from := range []string{toolchain.WarmGo, toolchain.WarmDeps} {
+		for _, from := range []string{toolchain.WarmGo, toolchain.WarmStd, toolchain.WarmDeps} {
 			if err := warm(from, place(toolchain.GoCache)); err != nil {
 				return err
 			}

@@ -28,6 +28,8 @@ const (
 	// NodeLink leads to NodeModules: node looks for packages in the directory of
 	// every parent of the workspace.
 	NodeLink = "/node_modules"
+	// WarmStd is the same, made by the builder of an image whose base has none.
+	WarmStd = "/standard-code/warm/go"
 	// WarmDeps is the build cache of a project's Go dependencies, as WarmGo is that
 	// of the standard library.
 	WarmDeps = Deps + "/go/warm"
