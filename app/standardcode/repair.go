@@ -26,6 +26,15 @@ type Repairs struct{ Service *Service }
 // Ready refuses what would block a command too, but for the state of the
 // Drydock.
 func (r Repairs) Ready(ctx context.Context, rid id.Run, gates admission.Gates) error {
+	e, err := r.evidence(ctx, rid, gates)
+	if err != nil {
+		return err
+	}
+	return admission.Error(admission.Evaluate(e))
+}
+
+// evidence is what a repair is judged by. With a gate shut no engine is asked.
+func (r Repairs) evidence(ctx context.Context, rid id.Run, gates admission.Gates) (admission.Evidence, error) {
 	s := r.Service
 	e := admission.Evidence{Gates: gates, AllowDesktop: s.Settings.AllowDesktop}
 	err := s.Ledger.Read(ctx, func(rec ports.Records) error {
@@ -33,15 +42,10 @@ func (r Repairs) Ready(ctx context.Context, rid id.Run, gates admission.Gates) e
 		e.Run = &run
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil && len(gates.Missing()) == 0 {
+		err = s.gatherEngine(ctx, &e)
 	}
-	if len(gates.Missing()) == 0 {
-		if err := s.gatherEngine(ctx, &e); err != nil {
-			return err
-		}
-	}
-	return admission.Error(admission.Evaluate(e))
+	return e, err
 }
 
 // Repair creates the container of the contract around no command, proves its
@@ -84,12 +88,12 @@ func (r Repairs) Repair(ctx context.Context, d drydock.Drydock, execution id.Adm
 // spec compiles the repair for the present image, mask and root.
 func (r Repairs) spec(ctx context.Context, d drydock.Drydock, execution id.Admission) (isolation.Spec, string, error) {
 	s := r.Service
-	// The gates and the Run were judged by Ready; the image may have gone since.
-	e := admission.Evidence{Gates: admission.AllGates(), AllowDesktop: s.Settings.AllowDesktop}
-	if err := s.gatherEngine(ctx, &e); err != nil {
+	// The gates were judged by Ready; the image may have gone since.
+	e, err := r.evidence(ctx, d.Run, admission.AllGates())
+	if err != nil {
 		return isolation.Spec{}, "", err
 	}
-	if e.Engine == nil || e.Image == nil || !e.Image.Present {
+	if !e.Image.Present {
 		return isolation.Spec{}, "", admission.Error(admission.Evaluate(e))
 	}
 	mask, err := s.Masks.Mask(ctx)

@@ -88,7 +88,7 @@ func growthWithin(t *testing.T, r resultView) {
 
 // memoryPeak: the kernel's own count of the container came close to the limit.
 func memoryPeak(t *testing.T, r resultView) {
-	if m := r.Resources.PeakMemory; m < 1900<<20 || m > 2<<30 {
+	if m := r.Resources.PeakMemory; m < 1900<<20 || m > 2<<30+1<<20 { // the kernel charges some pages ahead
 		t.Errorf("the peak: %d bytes of memory", m)
 	}
 }
