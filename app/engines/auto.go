@@ -50,7 +50,7 @@ func (a *Auto) Choose(ctx context.Context) (ports.Engine, string) {
 	// Not the caller's cancellation: the choice outlives the call.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.EngineCall)
 	defer cancel()
-	return a.pick(func(i int) Judgement { return a.Judge.of(ctx, a.Engines[i]) })
+	return a.pick(func(i int) Judgement { return a.of(ctx, a.Engines[i]) })
 }
 
 // pick is the rule: the first engine that is ready, or else the first.

@@ -52,7 +52,7 @@ func (s Service) List(ctx context.Context) List {
 	v := List{Protocol: ListProtocol, Setting: s.Setting, Engines: []Listed{}}
 	all := make([]Judgement, len(s.Auto.Engines))
 	for i, e := range s.Auto.Engines {
-		j := s.Auto.Judge.of(ctx, e)
+		j := s.Auto.of(ctx, e)
 		all[i] = j
 		l := Listed{
 			Engine: e.Engine(), Endpoint: s.Endpoint(e.Engine()), Reachability: j.Facts.Reachability,

@@ -56,7 +56,8 @@ func (s *Service) gather(ctx context.Context, r Request) (admission.Evidence, er
 	if files != nil {
 		return e, files
 	}
-	return e, s.gatherDependencies(ctx, &e, r.Command)
+	err = s.gatherDependencies(ctx, &e, r.Command)
+	return e, err
 }
 
 // gatherDependencies reads the lockfiles of the command's toolchain in its working

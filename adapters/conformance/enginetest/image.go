@@ -23,11 +23,20 @@ import (
 // Program builds a package's program as containers need it, static, once a
 // process, and returns its bytes.
 func Program(pkg string) ([]byte, error) {
-	build, _ := programs.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) { return compile(pkg) }))
-	return build.(func() ([]byte, error))()
+	programs.Lock()
+	build := programs.built[pkg]
+	if build == nil {
+		build = sync.OnceValues(func() ([]byte, error) { return compile(pkg) })
+		programs.built[pkg] = build
+	}
+	programs.Unlock()
+	return build()
 }
 
-var programs sync.Map
+var programs = struct {
+	sync.Mutex
+	built map[string]func() ([]byte, error)
+}{built: map[string]func() ([]byte, error){}}
 
 func compile(pkg string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "cyberagent-enginetest-")
