@@ -1,7 +1,14 @@
 package e2e
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -42,32 +49,52 @@ func TestPausedOwner_ThatWakesBeforeItsStartDoesNotSendIt(t *testing.T) {
 	e := mustPrivate(t)
 	h := mustHomeOn(t, e.socket, e.digest)
 	f := h.MustFlow(t, h.MustSource(t, map[string]string{"file": "x\n"}))
-	for range 10 { // as often as the owner is quicker than its pause
-		a := f.MustApprove(t, stay(time.Minute))
-		started := make(chan *process, 1)
-		paused := e.upon(t, "create", func() { (<-started).Signal(t, syscall.SIGSTOP) })
-		p := f.start(t, f.execute(a)...)
-		started <- p
-		<-paused
-		defer p.Signal(t, syscall.SIGCONT)
-		early := f.MustExecutions(t)[0].starts() == 0
-		before := f.starts(t)
-		f.mustOutlast(t)
-		x := f.MustExecutions(t)
-		f.mustWakeInVain(t, p, x)
-		if n := f.starts(t); n != before {
-			t.Errorf("the command was started %d times after the pause", n-before)
-		}
-		f.take(f.MustStatus(t))
-		if !early {
-			continue
-		}
-		if x[0].Result == nil || x[0].Result.ended() != "cancelled/never_started" || x[0].starts() != 0 {
-			t.Fatalf("recovered: %+v", x[0])
-		}
-		return
+	a := f.MustApprove(t, stay(time.Minute))
+	started, paused := make(chan *process, 1), make(chan struct{})
+	// The owner hears that its container is made only when it is stopped already.
+	g := f.with("CYBERAGENT_DOCKER_SOCKET=" + mustHold(t, e.socket, func() {
+		(<-started).Signal(t, syscall.SIGSTOP)
+		close(paused)
+	}))
+	p := g.start(t, f.execute(a)...)
+	started <- p
+	<-paused
+	defer p.Signal(t, syscall.SIGCONT)
+	f.mustOutlast(t)
+	x := f.MustExecutions(t)
+	if x[0].Result == nil || x[0].Result.ended() != "cancelled/never_started" || x[0].starts() != 0 || f.starts(t) != 0 {
+		t.Fatalf("recovered: %+v", x[0])
 	}
-	t.Fatal("the owner was never paused before its start")
+	f.mustWakeInVain(t, p, x)
+	if n := f.starts(t); n != 0 {
+		t.Errorf("the command was started %d times", n)
+	}
+	f.take(f.MustStatus(t))
+}
+
+// mustHold passes calls of the engine on, and does something before the answer to
+// the one that makes a container comes back. It returns its socket.
+func mustHold(t *testing.T, engine string, created func()) string {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "engine.sock")
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "engine"}) },
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", engine)
+		}},
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasSuffix(r.Request.URL.Path, "/containers/create") {
+				created()
+			}
+			return nil
+		},
+	}
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: patience}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return socket
 }
 
 // mustOutlast recovers the Run until its owner's lease is over: until then the

@@ -246,7 +246,7 @@ func checkLimits(t *testing.T, p found) {
 // The variables that every toolchain has, and python's.
 var (
 	common       = []string{"CI", "HOME", "LANG", "PATH", "TMPDIR", "TZ"}
-	pythonNames  = []string{"PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INDEX", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX"}
+	pythonNames  = []string{"PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INDEX", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE"}
 	nodeNames    = []string{"NO_UPDATE_NOTIFIER", "npm_config_audit", "npm_config_cache", "npm_config_fund", "npm_config_offline", "npm_config_update_notifier"}
 	commonValues = map[string]string{"CI": "true", "LANG": "C.UTF-8", "TZ": "UTC"}
 )
