@@ -32,18 +32,10 @@ type Attacked struct {
 // but what its row says, or when anything of the host is not as it was.
 func RunAttacks(t *testing.T, f Factory) Attacked {
 	t.Helper()
-	l, err := open(t.Context(), f, f.Open)
-	if err != nil {
-		t.Fatalf("%s: %v", f.Name, err)
-	}
+	l, done := mustOpen(t, f)
+	defer done()
 	a := &assault{t: t, lab: l, words: map[string]string{}}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		if err := l.close(ctx); err != nil {
-			t.Errorf("clean-up: %v", err)
-		}
-	}()
+	var err error
 	if a.bait, err = newBait(l.dir); err != nil {
 		t.Fatal(err)
 	}

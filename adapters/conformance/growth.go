@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os/exec"
@@ -65,17 +64,8 @@ type Grown struct {
 // the test when one is not stopped for it.
 func MeasureGrowth(t *testing.T, f Factory, runs int) []Grown {
 	t.Helper()
-	l, err := open(t.Context(), f, f.Open)
-	if err != nil {
-		t.Fatalf("%s: %v", f.Name, err)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		if err := l.close(ctx); err != nil {
-			t.Errorf("clean-up: %v", err)
-		}
-	}()
+	l, done := mustOpen(t, f)
+	defer done()
 	defer ownDisk(t, l.dir)()
 	all := make([]Grown, 0, len(Writers()))
 	for _, w := range Writers() {

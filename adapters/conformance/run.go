@@ -29,22 +29,29 @@ type Row struct {
 	Sabotages []Caught
 }
 
-// Run runs every check on one engine, each as a subtest with its topic and name,
-// and then the sabotages. What it returns is complete only if the test did not
-// fail.
-func Run(t *testing.T, f Factory) Row {
+// mustOpen prepares an engine for a test; done takes everything away again.
+func mustOpen(t *testing.T, f Factory) (l *lab, done func()) {
 	t.Helper()
 	l, err := open(t.Context(), f, f.Open)
 	if err != nil {
 		t.Fatalf("%s: %v", f.Name, err)
 	}
-	defer func() {
+	return l, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := l.close(ctx); err != nil {
 			t.Errorf("clean-up: %v", err)
 		}
-	}()
+	}
+}
+
+// Run runs every check on one engine, each as a subtest with its topic and name,
+// and then the sabotages. What it returns is complete only if the test did not
+// fail.
+func Run(t *testing.T, f Factory) Row {
+	t.Helper()
+	l, done := mustOpen(t, f)
+	defer done()
 	checks := Checks()
 	row := Row{Engine: f.Name, Version: l.facts.Version, Outcomes: make([]Outcome, len(checks)), Reason: f.NoKernel}
 	var mu sync.Mutex

@@ -64,10 +64,13 @@ func (y Yard) Run(ctx context.Context, c ports.ContainerID, timeout time.Duratio
 		_, _ = io.Copy(io.Discard, out.Stderr)
 		line <- b
 	}()
+	// The wait is registered before the start (pitfall A3).
+	exit := make(chan error, 1)
+	go func() { _, err := y.Engine.Wait(ctx, c); exit <- err }()
 	if err := y.Engine.Start(ctx, c); err != nil {
 		return nil, err
 	}
-	if _, err := y.Engine.Wait(ctx, c); err != nil {
+	if err := <-exit; err != nil {
 		return nil, err
 	}
 	late := time.After(limits.EngineProbeCall)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"cyberagent/app/aside"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/canon"
 	"cyberagent/domain/drydock"
@@ -133,33 +134,9 @@ func (r Repairs) contain(ctx context.Context, spec isolation.Spec, manifest stri
 	if diffs := isolation.Compare(spec, observed); len(diffs) > 0 {
 		return none(mismatch(diffs))
 	}
-	streams, err := s.Engine.Attach(call, cid)
+	line, err := aside.Yard{Engine: s.Engine}.Run(ctx, cid, repairTime, io.Discard)
 	if err != nil {
 		return none(err)
-	}
-	defer func() { _ = streams.Close() }()
-	waiting, stop := context.WithTimeout(ctx, repairTime)
-	defer stop()
-	exit := make(chan error, 1)
-	go func() { _, err := s.Engine.Wait(waiting, cid); exit <- err }()
-	report := make(chan []byte, 1)
-	go func() { _, _ = io.Copy(io.Discard, streams.Stdout) }()
-	go func() {
-		b, _ := io.ReadAll(io.LimitReader(streams.Stderr, limits.RunnerReportBytes+1))
-		report <- b
-		_, _ = io.Copy(io.Discard, streams.Stderr)
-	}()
-	if err := s.Engine.Start(call, cid); err != nil {
-		return none(err)
-	}
-	if err := <-exit; err != nil {
-		return none(err)
-	}
-	var line []byte
-	select {
-	case line = <-report:
-	case <-time.After(limits.EngineCall):
-		return none(fault.New(fault.RunnerFailure, "the runner's report did not arrive").Hint("repeat the repair"))
 	}
 	rep, err := runnerproto.DecodeReport(line, string(spec.Admission()), manifest)
 	switch {
