@@ -64,6 +64,8 @@ type act struct {
 	// end is what the runner must report: the quota's stop where the attack lives
 	// on to grow past it.
 	end string
+	// or is another end that it may have, by the kernel's choice.
+	or string
 	// seconds is the command's timeout, when that is what ends it.
 	seconds int64
 }
@@ -87,11 +89,13 @@ func acts() map[string]act {
 	}
 	for _, n := range []string{
 		"kill-all", "unfreeze", "exhaust-pids", "exhaust-descriptors", "exhaust-inotify", "exhaust-watches", "exhaust-signals", "exhaust-pipes",
-		"exhaust-aio", "exhaust-memory-child", "exhaust-cache", "exhaust-cache-inodes", "exhaust-shm", "exhaust-shm-inodes", "exhaust-output",
+		"exhaust-aio", "exhaust-cache", "exhaust-cache-inodes", "exhaust-shm", "exhaust-shm-inodes", "exhaust-output",
 		"exhaust-cpu", "pipes-close",
 	} {
 		m[n] = act{end: byGrowth}
 	}
+	// The child's memory is not all back when the kernel looks for a victim again.
+	m["exhaust-memory-child"] = act{end: byGrowth, or: byOOM}
 	return m
 }
 

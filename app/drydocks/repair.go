@@ -19,8 +19,12 @@ const RepairProtocol = "drydock-repair.v1"
 type Repairer interface {
 	// Ready refuses, with the first blocker, what stands in the way.
 	Ready(ctx context.Context, rid id.Run, gates admission.Gates) error
-	// Repair runs it and proves that no container is left. It is repeatable with
-	// the same execution id: what an earlier call left is removed first.
+	// Clear removes the container of an execution that was cut off, and proves that
+	// none is left.
+	Clear(ctx context.Context, d drydock.Drydock, execution id.Admission) error
+	// Repair runs it and proves that no container is left. An execution id is used
+	// once: an engine may still be at work on the request of a process that died,
+	// and would take a second container of that name for the first.
 	Repair(ctx context.Context, d drydock.Drydock, execution id.Admission) (drydock.Repaired, error)
 }
 
@@ -67,8 +71,7 @@ func (s *Service) Repair(ctx context.Context, in RepairInput) (RepairView, error
 		return v, err
 	}
 	s.hit("repair.begun")
-	execution := id.Admission(step.Facts["execution"])
-	r, err := s.Repairs.Repair(ctx, d, execution)
+	r, err := s.Repairs.Repair(ctx, d, executionOf(step))
 	if err != nil {
 		return v, err
 	}
@@ -76,41 +79,68 @@ func (s *Service) Repair(ctx context.Context, in RepairInput) (RepairView, error
 	return s.finishRepair(ctx, key, d, step, r)
 }
 
+// executionOf is the id that finds the container of a repair's step.
+func executionOf(step drydock.Step) id.Admission { return id.Admission(step.Facts["execution"]) }
+
 // beginRepair takes the Drydock out of use, or takes over a repair that was cut
-// off: its execution id finds the container that it may have left.
+// off once nothing is left of its containers.
 func (s *Service) beginRepair(ctx context.Context, key operation.Key, rid id.Run, begun bool) (step drydock.Step, d drydock.Drydock, err error) {
+	st, err := s.state(ctx, rid)
+	if err != nil {
+		return step, d, err
+	}
+	left := repairsCutOff(st.steps)
+	for _, l := range left {
+		if err := s.Repairs.Clear(ctx, st.drydock, executionOf(l)); err != nil {
+			return step, d, err
+		}
+	}
 	now := s.Clock.Now()
-	execution := s.IDs.New(id.KindAdmission)
+	facts := map[string]string{"execution": s.IDs.New(id.KindAdmission)}
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
 		st, err := readState(rec, rid)
 		if err != nil {
 			return err
 		}
 		d = st.drydock
-		if p := drydock.Pending(st.steps); p != nil && p.Verb == drydock.VerbRepair {
-			step = *p
-			if begun {
-				return nil
-			}
-			return key.Record(rec, nil, now)
-		}
-		switch {
+		switch pending := repairsCutOff(st.steps); {
+		case len(pending) != len(left):
+			return fault.New(fault.InProgress, "another repair of this Drydock began or ended meanwhile").At("run").
+				Hint("look at `cyberagent drydock status %s`, and repeat the repair if it is needed", d.Run)
+		case len(pending) > 0:
+			facts["status"], facts["reason"] = pending[0].Facts["status"], pending[0].Facts["reason"]
 		case begun:
 			return overtaken(d)
 		case st.running != "":
 			return busy(st.running)
 		case d.Status == drydock.Preparing:
 			return notReady(d)
+		default:
+			facts["status"], facts["reason"] = string(d.Status), d.Reason
+			d = d.Quarantine("a repair is under way, or was cut off", now)
 		}
-		facts := map[string]string{"status": string(d.Status), "reason": d.Reason, "execution": execution}
-		d = d.Quarantine("a repair is under way, or was cut off", now)
 		step = s.step(d, drydock.VerbRepair, drydock.Begun, key.Name(), facts, now)
-		if err := s.take(rec, d, step); err != nil {
+		if len(left) > 0 { // the Drydock is out of use already
+			err = s.note(rec, step)
+		} else {
+			err = s.take(rec, d, step)
+		}
+		if err != nil || begun {
 			return err
 		}
 		return key.Record(rec, nil, now)
 	})
 	return step, d, err
+}
+
+// repairsCutOff returns the steps of a repair that began and did not end: one for
+// each time that it was taken up again.
+func repairsCutOff(steps []drydock.Step) []drydock.Step {
+	n := len(steps)
+	for n > 0 && steps[n-1].Verb == drydock.VerbRepair && steps[n-1].Phase == drydock.Begun {
+		n--
+	}
+	return steps[n:]
 }
 
 func (s *Service) finishRepair(ctx context.Context, key operation.Key, d drydock.Drydock, begun drydock.Step, r drydock.Repaired) (RepairView, error) {
@@ -123,7 +153,7 @@ func (s *Service) finishRepair(ctx context.Context, key operation.Key, d drydock
 		return RepairView{}, err
 	}
 	v := RepairView{
-		Protocol: RepairProtocol, RunID: d.Run, DrydockID: d.ID, ExecutionID: id.Admission(begun.Facts["execution"]),
+		Protocol: RepairProtocol, RunID: d.Run, DrydockID: d.ID, ExecutionID: executionOf(begun),
 		Unreadable: r.Unreadable, Detail: r.Detail,
 	}
 	if v.Unreadable == nil {

@@ -49,31 +49,28 @@ func (r Repairs) evidence(ctx context.Context, rid id.Run, gates admission.Gates
 	return e, err
 }
 
+// Clear removes what a repair that was cut off left.
+func (r Repairs) Clear(ctx context.Context, d drydock.Drydock, execution id.Admission) error {
+	call, cancel := detached(ctx, limits.EngineCall)
+	defer cancel()
+	owner := ports.Ownership{Admission: execution, Installation: r.Service.Ledger.Installation()}
+	if err := removeOwned(call, r.Service.Engine, owner); err != nil {
+		return fault.Wrap(fault.CleanupPending, err, "the container of a repair could not be removed yet").
+			Hint("when the engine answers again, repeat `cyberagent drydock repair %s`", d.Run)
+	}
+	return nil
+}
+
 // Repair creates the container of the contract around no command, proves its
 // isolation as for any other, and removes it. The Drydock is out of use while it
 // lives: the caller recorded that with the execution's id.
 func (r Repairs) Repair(ctx context.Context, d drydock.Drydock, execution id.Admission) (out drydock.Repaired, err error) {
-	s := r.Service
-	owner := ports.Ownership{Admission: execution, Installation: s.Ledger.Installation()}
-	remove := func() error {
-		call, cancel := detached(ctx, limits.EngineCall)
-		defer cancel()
-		if err := removeOwned(call, s.Engine, owner); err != nil {
-			return fault.Wrap(fault.CleanupPending, err, "the container of a repair could not be removed yet").
-				Hint("when the engine answers again, repeat `cyberagent drydock repair %s`", d.Run)
-		}
-		return nil
-	}
-	// What an earlier call left.
-	if err := remove(); err != nil {
-		return out, err
-	}
 	spec, manifest, err := r.spec(ctx, d, execution)
 	if err != nil {
 		return out, err
 	}
 	report, err := r.contain(ctx, spec, manifest)
-	if gone := remove(); gone != nil {
+	if gone := r.Clear(ctx, d, execution); gone != nil {
 		return out, gone
 	}
 	if err != nil {
