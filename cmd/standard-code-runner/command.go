@@ -51,6 +51,10 @@ func (s *session) command() error {
 		return s.notStarted(runnerproto.StopTerm, "TERM came before the start")
 	default:
 	}
+	w, err := supervise.NewWatcher(s.workspace, names, s.cache.FD(), s.binding.Quota, base, free)
+	if err != nil {
+		return s.notStarted(runnerproto.StopNone, err.Error())
+	}
 	start := time.Now()
 	p, err := s.runner.Start(spec)
 	if err != nil {
@@ -59,7 +63,6 @@ func (s *session) command() error {
 		return nil
 	}
 	s.report.Usage.SetupMillis = start.Sub(s.begin).Milliseconds()
-	w := supervise.NewWatcher(s.workspace, names, s.cache.FD(), s.binding.Quota, base, free)
 	return s.supervise(p, w, out, start)
 }
 

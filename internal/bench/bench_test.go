@@ -17,13 +17,13 @@ func TestBench_OneRoundOfEachGroup(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("CYBERAGENT_BENCH_BINARY", program)
-	text, err := bench(t.Context(), options{rounds: 1, only: []string{"start", "execute", "together", "echo", "history", "ledger"}, small: true})
+	text, err := bench(t.Context(), options{rounds: 1, only: []string{"start", "execute", "together", "echo", "watching", "history", "ledger"}, small: true})
 	if err != nil {
 		t.Fatalf("%v\nremedy: make test (it brings up the engines and the image)", err)
 	}
 	for _, what := range []string{
 		"| `version` |", "| `run list` of", "## A trivial command on docker\n", "## A trivial command on containerd\n", "| engine's start |",
-		"2 commands at once", "| `write_stdin` to its echo", "| Checkpoint, the last", "admissions in the ledger", "dead owners' records",
+		"2 commands at once", "| `write_stdin` to its echo", "modules compiled by Python", "| Checkpoint, the last", "admissions in the ledger", "dead owners' records",
 	} {
 		if strings.Count(text, what) == 0 {
 			t.Errorf("the document lacks %q:\n%s", what, text)

@@ -144,6 +144,7 @@ func git(dir string, env []string, args ...string) error {
 type flow struct {
 	*home
 	run, checkpoint string
+	path            string // of the worktree
 	generation      int64
 	keys            int
 }
@@ -161,6 +162,7 @@ func (h *home) flow(source string) (*flow, error) {
 	var dd struct {
 		Generation int64  `json:"generation"`
 		Checkpoint string `json:"checkpoint_id"`
+		Path       string `json:"path"`
 	}
 	err := errors.Join(
 		h.ask(nil, "run", "profile", run.ID, "docker"),
@@ -172,7 +174,7 @@ func (h *home) flow(source string) (*flow, error) {
 	if err := h.ask(&dd, "drydock", "create", run.ID, "--trust", src.Trust); err != nil {
 		return nil, err
 	}
-	return &flow{home: h, run: run.ID, checkpoint: dd.Checkpoint, generation: dd.Generation}, nil
+	return &flow{home: h, run: run.ID, checkpoint: dd.Checkpoint, path: dd.Path, generation: dd.Generation}, nil
 }
 
 // trivial is the command that is measured: an interpreter that does nothing.
@@ -180,10 +182,13 @@ var trivial = []string{"-c", "pass"}
 
 // approved prepares the trivial command, has it approved, and returns the call that
 // executes it.
-func (f *flow) approved() (*exec.Cmd, error) {
+func (f *flow) approved() (*exec.Cmd, error) { return f.approvedFor("python", trivial) }
+
+// approvedFor does so for any command.
+func (f *flow) approvedFor(toolchain string, arguments []string) (*exec.Cmd, error) {
 	f.keys++
-	args := []string{f.run, "--generation", strconv.FormatInt(f.generation, 10), "--checkpoint", f.checkpoint, "--toolchain", "python", "--purpose", "a benchmark"}
-	for _, a := range trivial {
+	args := []string{f.run, "--generation", strconv.FormatInt(f.generation, 10), "--checkpoint", f.checkpoint, "--toolchain", toolchain, "--purpose", "a benchmark"}
+	for _, a := range arguments {
 		args = append(args, "--arg="+a)
 	}
 	args = append(args, gates...)

@@ -20,7 +20,7 @@ type group struct {
 // groups are all, in the document's order.
 func groups() []group {
 	return []group{
-		{"start", starting}, {"execute", executing}, {"together", together}, {"echo", echoing},
+		{"start", starting}, {"execute", executing}, {"together", together}, {"echo", echoing}, {"watching", watching},
 		{"drydock", drydocks}, {"history", history}, {"ledger", ledgers},
 	}
 }

@@ -102,20 +102,39 @@ func TestScansTakeABoundedPartOfTheTime(t *testing.T) {
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
 	cost := 100 * time.Millisecond
 	w := wire(free)
-	w.scanned(t0, free, tree.Usage{}, cost, frozen)
+	w.standing.spend(t0, 250*time.Millisecond)
+	w.scanned(t0, free, tree.Usage{}, cost, frozen) // 50 ms more than the burst
 	fell := Space{Bytes: free.Bytes - 100*limits.MiB, Inodes: free.Inodes}
 	for after, want := range map[time.Duration]look{
-		299 * time.Millisecond: nothing, 300 * time.Millisecond: scan, 999 * time.Millisecond: scan, time.Second: frozen,
+		299 * time.Millisecond: nothing, 300 * time.Millisecond: scan, 500 * time.Millisecond: scan, 501 * time.Millisecond: frozen,
 	} {
 		if got := see(w, t0.Add(after), fell, 0); got != want {
 			t.Errorf("after %s: %v, want %v", after, got, want)
 		}
 	}
-	if got := see(w, t0.Add(1999*time.Millisecond), free, 0); got != nothing {
+	if got := see(w, t0.Add(3999*time.Millisecond), free, 0); got != nothing {
 		t.Errorf("without a sign, early: %v", got)
 	}
-	if got := see(w, t0.Add(2*time.Second), free, 0); got != scan {
+	if got := see(w, t0.Add(4*time.Second), free, 0); got != scan {
 		t.Errorf("without a sign, due: %v", got)
+	}
+}
+
+// A count that finds less than the quota must not leave a fast writer alone.
+func TestTheFirstCountsOfACommandThatStandsStillMayFollowEachOther(t *testing.T) {
+	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
+	w := wire(free)
+	fell := Space{Bytes: free.Bytes - 100*limits.MiB, Inodes: free.Inodes}
+	for n := range 5 {
+		want := frozen
+		if n > 2 {
+			want = nothing
+		}
+		if got := see(w, t0, fell, 0); got != want {
+			t.Errorf("count %d: %v, want %v", n, got, want)
+		}
+		w.scanned(t0, free, tree.Usage{}, 100*time.Millisecond, frozen)
+		w.high = free
 	}
 }
 

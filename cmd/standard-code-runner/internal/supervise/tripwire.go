@@ -17,7 +17,7 @@ const (
 	stepInodes = 256
 	stepNames  = 256
 	// The time between two scans without any sign: at least idleMin, and as much
-	// more as keeps them to a twentieth of the time, up to idleMax.
+	// more as keeps them to a fortieth of the time, up to idleMax.
 	idleMin = 50 * time.Millisecond
 	idleMax = time.Minute
 )
@@ -41,9 +41,31 @@ type tripwire struct {
 	growth tree.Usage // as of the last scan
 	names  int64      // that appeared since the last scan began, as far as is known
 
-	nextScan   time.Time // no scan on a sign before this
-	nextFreeze time.Time
-	nextFull   time.Time // a scan without a sign
+	nextScan time.Time // no scan on a sign before this
+	nextFull time.Time // a scan without a sign
+	standing budget
+}
+
+// standBurst is how long the command may stand still at once. A count of it is no
+// more than a tenth of the time in the long run; without a burst, one that finds
+// less than the quota would leave a fast writer ten times its length to run away.
+const standBurst = 300 * time.Millisecond
+
+// budget is the time that the command may stand still.
+type budget struct {
+	spent time.Duration // of the burst
+	at    time.Time     // when it was spent
+}
+
+// allows says whether something is left of it.
+func (b budget) allows(now time.Time) bool { return b.left(now) > 0 }
+
+func (b budget) left(now time.Time) time.Duration {
+	return min(standBurst, standBurst-b.spent+now.Sub(b.at)/10)
+}
+
+func (b *budget) spend(now time.Time, d time.Duration) {
+	b.spent, b.at = standBurst-b.left(now)+d, now
 }
 
 // note takes a new measurement: what is free, and how many names appeared since the
@@ -68,7 +90,7 @@ func (t *tripwire) see(now time.Time, free Space) look {
 	far := t.far(free)
 	near := t.high.Bytes-free.Bytes >= stepBytes || t.high.Inodes-free.Inodes >= stepInodes || t.names >= stepNames
 	switch {
-	case far && !now.Before(t.nextFreeze):
+	case far && t.standing.allows(now):
 		return frozen
 	case (near || far) && !now.Before(t.nextScan):
 		return scan
@@ -79,13 +101,13 @@ func (t *tripwire) see(now time.Time, free Space) look {
 }
 
 // scanned takes note of a finished scan that began with free space and took cost.
-// Scans take at most a twentieth of the time without a sign, a quarter with one,
-// and the command stands still for at most a tenth.
+// Scans take at most a fortieth of the time without a sign, a quarter with one,
+// and the command stands still for at most a tenth and a burst.
 func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, cost time.Duration, how look) {
 	t.high, t.growth, t.names = free, growth, 0
 	t.nextScan = now.Add(3 * cost)
-	t.nextFull = now.Add(min(max(20*cost, idleMin), idleMax))
+	t.nextFull = now.Add(min(max(40*cost, idleMin), idleMax))
 	if how == frozen {
-		t.nextFreeze = now.Add(10 * cost)
+		t.standing.spend(now, cost)
 	}
 }

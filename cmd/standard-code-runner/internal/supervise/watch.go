@@ -5,6 +5,7 @@ package supervise
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,9 +13,6 @@ import (
 	"cyberagent/cmd/standard-code-runner/internal/tree"
 	"cyberagent/domain/runnerproto"
 )
-
-// tick is how often free space is looked at.
-const tick = 2 * time.Millisecond
 
 // Watcher enforces the workspace's growth and the host's headroom while the
 // command runs. It never waits for output.
@@ -25,9 +23,9 @@ type Watcher struct {
 	quota runnerproto.Quota
 	base  tree.Found
 	free  Space // when the baseline was taken
+	pace  *pace
 
 	verdict chan Verdict
-	stop    chan struct{}
 	done    chan struct{}
 
 	// Written by the watcher until done, read afterwards.
@@ -42,11 +40,15 @@ type Watcher struct {
 
 // NewWatcher makes a Watcher over a baseline, what was free at that time, and the
 // names that appear since.
-func NewWatcher(ws *tree.Tree, names *tree.Names, cache int, q runnerproto.Quota, base tree.Found, free Space) *Watcher {
-	return &Watcher{
-		ws: ws, names: names, cache: cache, quota: q, base: base, free: free, exact: map[tree.FileID]string{},
-		verdict: make(chan Verdict, 1), stop: make(chan struct{}), done: make(chan struct{}),
+func NewWatcher(ws *tree.Tree, names *tree.Names, cache int, q runnerproto.Quota, base tree.Found, free Space) (*Watcher, error) {
+	p, err := newPace(free)
+	if err != nil {
+		return nil, err
 	}
+	return &Watcher{
+		ws: ws, names: names, cache: cache, quota: q, base: base, free: free, pace: p, exact: map[tree.FileID]string{},
+		verdict: make(chan Verdict, 1), done: make(chan struct{}),
+	}, nil
 }
 
 // Verdict receives at most once. Everything has been killed then.
@@ -54,18 +56,20 @@ func (w *Watcher) Verdict() <-chan Verdict { return w.verdict }
 
 // Stop ends the watcher and waits for it.
 func (w *Watcher) Stop() {
-	close(w.stop)
+	w.pace.end()
 	<-w.done
+	w.pace.close()
 }
 
 // Run watches until Stop or a verdict.
 func (w *Watcher) Run() {
 	defer close(w.done)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
+	runtime.LockOSThread() // it waits in the kernel
+	defer runtime.UnlockOSThread()
 	now := time.Now()
 	wire := &tripwire{quota: w.quota, high: w.free, nextFull: now.Add(idleMin)}
 	w.last = now
+	var cached time.Time
 	for {
 		free, err := FreeSpace(w.ws.FD())
 		if err != nil {
@@ -74,18 +78,21 @@ func (w *Watcher) Run() {
 		}
 		v := Headroom(free, w.quota)
 		if v.Stop == runnerproto.StopNone {
-			wire.note(free, w.names.New())
+			names := w.names.New()
+			w.pace.saw(free, names)
+			wire.note(free, names)
 			v = w.look(wire, free)
 		}
 		if v.Stop != runnerproto.StopNone {
 			w.end(v)
 			return
 		}
-		w.lookAtCache()
-		select {
-		case <-w.stop:
+		if w.last.Sub(cached) >= cacheTick {
+			w.lookAtCache()
+			cached = w.last
+		}
+		if w.pace.sleep() {
 			return
-		case <-ticker.C:
 		}
 		w.looked()
 	}
@@ -181,7 +188,7 @@ func (w *Watcher) countRunning(wire *tripwire, free Space) running {
 		}
 		w.looked()
 		meanwhile.note(now, w.names.New())
-		if meanwhile.far(now) && !time.Now().Before(wire.nextFreeze) {
+		if meanwhile.far(now) && wire.standing.allows(time.Now()) {
 			thaw = freeze()
 		}
 	}

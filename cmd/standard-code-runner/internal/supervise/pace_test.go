@@ -1,0 +1,58 @@
+//go:build linux
+
+package supervise
+
+import (
+	"testing"
+	"time"
+
+	"cyberagent/domain/limits"
+)
+
+func TestWhatStandsStillIsLookedAtLessOftenUntilItMoves(t *testing.T) {
+	free := Space{Bytes: limits.GiB, Inodes: 1000}
+	p, err := newPace(free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for _, c := range []struct {
+		why           string
+		bytes, inodes int64 // that fell
+		names         int64
+		want          time.Duration
+	}{
+		{"nothing", 0, 0, 0, 4 * time.Millisecond},
+		{"nothing", 0, 0, 0, 8 * time.Millisecond},
+		{"nothing", 0, 0, 0, 8 * time.Millisecond},
+		{"bytes", movingBytes, 0, 0, tick},
+		{"a few bytes", movingBytes - 1, 0, 0, 4 * time.Millisecond},
+		{"inodes", 0, movingInodes, 0, tick},
+		{"space that comes back", -limits.MiB, -5, 0, 4 * time.Millisecond},
+		{"a name", 0, 0, 1, tick},
+	} {
+		free.Bytes -= c.bytes
+		free.Inodes -= c.inodes
+		if p.saw(free, c.names); p.wait != c.want {
+			t.Errorf("after %s the next look comes in %s, want %s", c.why, p.wait, c.want)
+		}
+	}
+}
+
+func TestAWaitEndsWhenItsEndIsCalledBeforeOrMeanwhile(t *testing.T) {
+	p, err := newPace(Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if p.sleep() {
+		t.Error("a wait that nobody ended says that it was ended")
+	}
+	p.wait = time.Hour
+	time.AfterFunc(10*time.Millisecond, p.end)
+	for !p.sleep() { // the runtime's signals make a wait short
+	}
+	if !p.sleep() {
+		t.Error("a later wait does not know")
+	}
+}
