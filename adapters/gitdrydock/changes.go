@@ -23,6 +23,12 @@ type change struct {
 	dir  bool
 }
 
+// compareChanges orders them whatever order several walkers found them in: a file
+// that became an empty directory is two changes of one path.
+func compareChanges(a, b change) int {
+	return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(string(a.kind), string(b.kind)))
+}
+
 // domainChanges turns raw changes into what people and the ledger see. An empty
 // directory ends in a slash.
 func domainChanges(changes []change) []drydock.Change {

@@ -290,7 +290,11 @@ func (r *restoration) digest(current, target id.Checkpoint) string {
 	}
 	lines := []line{}
 	for _, c := range r.now.changes {
-		lines = append(lines, line{"unrecorded " + string(c.kind), show(c.path), c.oid.String()})
+		what := "unrecorded " + string(c.kind)
+		if c.dir {
+			what += " directory"
+		}
+		lines = append(lines, line{what, show(c.path), c.oid.String()})
 	}
 	for _, p := range r.deletes {
 		lines = append(lines, line{"delete", show(p), ""})

@@ -18,8 +18,8 @@ import (
 // from the one it was compared with.
 type scanned struct {
 	next *manifest
-	// changes are sorted by path. They cover files, links, submodules and empty
-	// directories.
+	// changes are sorted (compareChanges). They cover files, links, submodules and
+	// empty directories.
 	changes []change
 	// refreshed says that contents were read to no other end than to trust them
 	// next time.
@@ -135,7 +135,7 @@ func (s *scanner) merge(workers []*scanWorker) *scanned {
 		}
 	}
 	res.changes = append(res.changes, dirChanges(s.prev, m)...)
-	slices.SortFunc(res.changes, func(a, b change) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(res.changes, compareChanges)
 	return res
 }
 
