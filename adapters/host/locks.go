@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"cyberagent/domain/fault"
@@ -46,6 +47,8 @@ func (l *Locks) Hold(o id.Owner) (func(), error) {
 		}
 		held, err := l.hold(f, p)
 		if held {
+			// Only a hint (dying), so a full disk is no matter.
+			_, _ = f.WriteString(strconv.Itoa(os.Getpid()))
 			return func() {
 				// The name goes first: whoever sees no file sees a dead owner.
 				_ = os.Remove(p)
@@ -106,6 +109,20 @@ func (l *Locks) Dead(o id.Owner) bool {
 // the lock: two recoveries at once must not take each other for the owner.
 const freeTries = 5
 
+// deathThroes outlast a process that was killed while it started a program: until
+// that has begun, it holds everything that its dead parent had open.
+const deathThroes = 2 * time.Second
+
+// dying says that the process which wrote its number into the file is gone. In
+// another namespace of processes the number says nothing, and this costs time only:
+// the lock decides.
+func dying(f *os.File) bool {
+	b := make([]byte, 20)
+	n, _ := f.ReadAt(b, 0)
+	pid, err := strconv.Atoi(string(b[:n]))
+	return err == nil && pid > 0 && gone(pid)
+}
+
 // free says whether nobody holds the lock of a file, or that it is gone. An open
 // file that it returns is locked.
 func free(p string) (*os.File, bool) {
@@ -117,6 +134,10 @@ func free(p string) (*os.File, bool) {
 		locked, err := tryLock(f)
 		for tries := 0; err == nil && !locked && tries < freeTries; tries++ {
 			time.Sleep(time.Millisecond)
+			locked, err = tryLock(f)
+		}
+		for end := time.Now().Add(deathThroes); err == nil && !locked && dying(f) && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
 			locked, err = tryLock(f)
 		}
 		if err != nil || !locked {

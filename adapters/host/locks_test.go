@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -53,12 +54,23 @@ func TestLocks_AKilledOwnerIsDeadAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
+		if os.Getenv("CYBERAGENT_TEST_CHILD") != "" {
+			startWithEverythingOpen(t, dir)
+		}
 		_, _ = os.Stdout.WriteString("held\n")
 		time.Sleep(time.Minute) // until it is killed
 	}
+	// A program that it was just starting has all that it had open, for a moment.
+	for _, child := range []string{"", "yes"} {
+		killedOwner(t, child)
+	}
+}
+
+func killedOwner(t *testing.T, child string) {
+	t.Helper()
 	dir, o := t.TempDir(), owner()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestLocks_AKilledOwnerIsDeadAtOnce$")
-	cmd.Env = append(os.Environ(), "CYBERAGENT_TEST_HOLD="+dir, "CYBERAGENT_TEST_OWNER="+string(o))
+	cmd.Env = append(os.Environ(), "CYBERAGENT_TEST_HOLD="+dir, "CYBERAGENT_TEST_OWNER="+string(o), "CYBERAGENT_TEST_CHILD="+child)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +90,35 @@ func TestLocks_AKilledOwnerIsDeadAtOnce(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	if !l.Dead(o) {
-		t.Error("a killed owner lives")
+		t.Errorf("a killed owner lives (child: %q)", child)
 	}
+}
+
+// startWithEverythingOpen starts a program that keeps the lock's descriptor for a
+// while.
+func startWithEverythingOpen(t *testing.T, dir string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range fds {
+		at, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil || filepath.Dir(at) != dir {
+			continue
+		}
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sleep", "0.4")
+		cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), at)}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no descriptor of the lock")
 }
 
 func TestLocks_SweepRemovesWhatDeadOwnersLeftAndNothingElse(t *testing.T) {
