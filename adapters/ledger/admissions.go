@@ -85,11 +85,14 @@ func (r *records) OpenAdmissions(rid id.Run) ([]lifecycle.Admission, error) {
 func (r *records) admissions(rid id.Run, open bool) ([]lifecycle.Admission, error) {
 	var rows []admissionRow
 	q := r.tx.NewSelect().Model(&rows).ModelTableExpr("admissions AS a").ColumnExpr("a.*").OrderExpr("a.created_at_us, a.id")
-	if rid != "" {
-		q = q.Where("a.run_id = ?", string(rid))
-	}
+	of := "a.run_id = ?"
 	if open {
-		q = q.Where("NOT EXISTS (SELECT 1 FROM lifecycle_log AS l WHERE l.admission_id = a.id AND l.action = 'finalize')")
+		// From the few, which SQLite would not choose by itself.
+		q = q.ModelTableExpr("open_admissions AS o CROSS JOIN admissions AS a ON a.id = o.admission_id")
+		of = "o.run_id = ?"
+	}
+	if rid != "" {
+		q = q.Where(of, string(rid))
 	}
 	if err := r.query("list admissions", q); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ var immutable = []string{
 }
 
 // mutable are the tables that change, each by rules of its own.
-var mutable = []string{"drydocks", "job_owners", "leases", "open_jobs", "operations", "runs"}
+var mutable = []string{"drydocks", "job_owners", "leases", "open_admissions", "open_jobs", "operations", "runs"}
 
 // full opens a ledger with a row in every table.
 func full(t testing.TB) *Ledger {
@@ -35,10 +35,10 @@ func full(t testing.TB) *Ledger {
 
 func fill(t testing.TB, l *Ledger) {
 	t.Helper()
-	c, other := chainOf(t, 1), chainOf(t, 2)
+	c, other, under := chainOf(t, 1), chainOf(t, 2), chainOf(t, 5)
 	zero := 0
 	write(t, l, func(r ports.Records) error {
-		if err := errors.Join(c.admitted(r), other.prepared(r)); err != nil {
+		if err := errors.Join(c.admitted(r), other.prepared(r), under.admitted(r)); err != nil {
 			return err
 		}
 		requested, err := other.approval.Request("bob", t0)

@@ -6,9 +6,10 @@ CREATE TABLE IF NOT EXISTS open_jobs (
     run_id TEXT NOT NULL REFERENCES runs (id)
 ) STRICT, WITHOUT ROWID;
 
-INSERT OR IGNORE INTO open_jobs (job_id, run_id)
+INSERT INTO open_jobs (job_id, run_id)
 SELECT id, run_id FROM jobs WHERE NOT EXISTS (SELECT 1 FROM job_transitions WHERE job_id = jobs.id
-    AND state IN ('succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'));
+    AND state IN ('succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'))
+    AND NOT EXISTS (SELECT 1 FROM open_jobs WHERE job_id = jobs.id);
 
 CREATE TRIGGER IF NOT EXISTS job_transitions_opens AFTER INSERT ON job_transitions
 WHEN NEW.version = 1
