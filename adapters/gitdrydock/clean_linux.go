@@ -116,6 +116,7 @@ func (r *remnant) records() error {
 	if _, err := os.Lstat(k.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	r.v.sweepDeliveries()
 	own := []string{filepath.Join(k.tree, ".git"), k.tree, k.file("cache"), k.file("rewind.json"), k.file("place.json"), k.file("intent.json")}
 	temps, _ := filepath.Glob(filepath.Join(escapeGlob(k.dir), ".new-*"))
 	probes, _ := filepath.Glob(filepath.Join(escapeGlob(k.dir), ".probe-*"))

@@ -61,7 +61,8 @@ func (v visit) deliver(ctx context.Context, c id.Checkpoint) (drydock.Delivery, 
 	if err := makePrivate(v.l.deliveries()); err != nil {
 		return out, err
 	}
-	tmp, err := os.CreateTemp(v.l.deliveries(), ".new-*")
+	v.sweepDeliveries()
+	tmp, err := os.CreateTemp(v.l.deliveries(), unfinished(v.k.id))
 	if err != nil {
 		return out, fault.Wrap(fault.Internal, err, "the patch cannot be written")
 	}
@@ -90,6 +91,13 @@ func (v visit) deliver(ctx context.Context, c id.Checkpoint) (drydock.Delivery, 
 	}
 	return out, v.publish(tmp.Name(), out)
 }
+
+// unfinished is the pattern of a Drydock's patches that are being made. Other
+// Drydocks make theirs in the same directory.
+func unfinished(d id.Drydock) string { return ".new-" + string(d) + "-*" }
+
+// sweepDeliveries removes what a killed delivery left. The Drydock's lock is held.
+func (v visit) sweepDeliveries() { removeAll(v.l.deliveries(), unfinished(v.k.id)) }
 
 // prove applies the patch to the base commit in an index of a scratch repository
 // that knows nothing but the source, and compares the trees.

@@ -119,3 +119,33 @@ func TestDeliver_NeverReplacesAFile(t *testing.T) {
 		t.Errorf("the file is %q", b)
 	}
 }
+
+// Crash selftest, 2026-11-30: one kill in a thousand left a half-written record.
+func TestWhatAKilledProcessLeftHalfWrittenGoesWithTheNextVisit(t *testing.T) {
+	t.Parallel()
+	y := mustDock(t, mustRepo(t, someFiles))
+	mustWrite(t, y.place.Root, map[string]string{"README.md": "two\n"})
+	y.capture()
+	l, err := y.d.open()
+	mustDo(t, err)
+	k, err := l.dockOf(y.place)
+	mustDo(t, err)
+	mustDo(t, os.MkdirAll(l.deliveries(), 0o700))
+	other := filepath.Join(l.deliveries(), ".new-dry_00000000000000000000000009-1")
+	record, patch := k.file(".new-123"), filepath.Join(l.deliveries(), ".new-"+string(k.id)+"-1")
+	for _, f := range []string{record, patch, other} {
+		mustDo(t, os.WriteFile(f, []byte("half"), 0o600))
+	}
+	y.drift()
+	if _, err := os.Lstat(record); !os.IsNotExist(err) {
+		t.Errorf("a half-written record is left: %v", err)
+	}
+	_, err = y.d.Deliver(t.Context(), y.place, y.last)
+	mustDo(t, err)
+	if _, err := os.Lstat(patch); !os.IsNotExist(err) {
+		t.Errorf("a half-written patch is left: %v", err)
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Errorf("another Drydock's was taken: %v", err)
+	}
+}

@@ -125,8 +125,16 @@ func (k dock) mustRef(f format, c id.Checkpoint) (oid, error) {
 // would add up. The Drydock's lock is held, so nobody else is at work.
 func (k dock) sweep(next id.Checkpoint) {
 	_ = os.Remove(filepath.Join(k.shadow, checkpointRef(next)) + ".lock")
-	for _, pattern := range []string{"fast_import_crash_*", "store/pack/tmp_*", "../.new-*"} {
-		found, _ := filepath.Glob(filepath.Join(escapeGlob(k.shadow), pattern))
+	removeAll(k.shadow, "fast_import_crash_*", "store/pack/tmp_*")
+}
+
+// sweepRecords removes what a process that was killed while it wrote a record left
+// beside it. The Drydock's lock is held.
+func (k dock) sweepRecords() { removeAll(k.dir, ".new-*") }
+
+func removeAll(dir string, patterns ...string) {
+	for _, p := range patterns {
+		found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), p))
 		for _, f := range found {
 			_ = os.Remove(f)
 		}

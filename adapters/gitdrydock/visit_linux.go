@@ -90,7 +90,7 @@ func (d *Drydocks) find(p drydock.Place) (visit, error) {
 }
 
 // enter is find, then the Drydock's lock, then the proof that the Place is what
-// was recorded.
+// was recorded. What a killed visit left half written goes first.
 func (d *Drydocks) enter(ctx context.Context, p drydock.Place) (visit, error) {
 	v, err := d.find(p)
 	if err != nil {
@@ -99,6 +99,7 @@ func (d *Drydocks) enter(ctx context.Context, p drydock.Place) (visit, error) {
 	if err := v.lockDock(ctx); err != nil {
 		return v, err
 	}
+	v.k.sweepRecords()
 	control, err := verify(p)
 	if err == nil {
 		v.registration, err = registrationOf(control, v.in.CommonDir)

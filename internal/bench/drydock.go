@@ -56,13 +56,15 @@ func (y *yard) drift(ctx context.Context) error {
 	return err
 }
 
-func (y *yard) rewind(ctx context.Context, target id.Checkpoint) error {
+// preview compares the files with a Checkpoint, as a person sees it before a rewind.
+func (y *yard) preview(ctx context.Context, target id.Checkpoint) (drydock.RewindOrder, error) {
 	plan, err := y.d.Plan(ctx, y.place, y.last, target, 10)
-	if err != nil {
-		return err
-	}
-	o := drydock.RewindOrder{Current: y.last, Target: target, Saved: y.next(2), Next: y.next(3), Digest: plan.Digest}
-	_, err = y.d.Rewind(ctx, y.place, o)
+	return drydock.RewindOrder{Current: y.last, Target: target, Saved: y.next(2), Next: y.next(3), Digest: plan.Digest}, err
+}
+
+// rewind does what was previewed. It compares anew.
+func (y *yard) rewind(ctx context.Context, o drydock.RewindOrder) error {
+	_, err := y.d.Rewind(ctx, y.place, o)
 	y.last, y.made = o.Next, y.made+2
 	return err
 }
@@ -86,7 +88,7 @@ func drydocks(ctx context.Context, l *lab) ([]Table, error) {
 		return git(source, index, "write-tree")
 	}
 	status := func() error { return git(source, nil, "status", "--porcelain") }
-	var capture, itsAdd, drift, itsStatus, rewind, itsCheckout Sample
+	var capture, itsAdd, drift, itsStatus, preview, rewind, itsCheckout Sample
 	for round := range l.rounds + 1 {
 		for _, root := range []string{y.place.Root, source} {
 			text := fmt.Sprintf("package http // %d\n", round)
@@ -112,7 +114,11 @@ func drydocks(ctx context.Context, l *lab) ([]Table, error) {
 		if round%2 == 1 {
 			target, branch = second, "second"
 		}
-		if err := inTurn(round/2, func() error { return rewind.timed(func() error { return y.rewind(ctx, target) }) },
+		var o drydock.RewindOrder
+		if err := preview.timed(func() (err error) { o, err = y.preview(ctx, target); return err }); err != nil {
+			return nil, err
+		}
+		if err := inTurn(round/2, func() error { return rewind.timed(func() error { return y.rewind(ctx, o) }) },
 			func() error {
 				return itsCheckout.timed(func() error { return git(source, nil, "checkout", "-q", branch) })
 			}); err != nil {
@@ -122,7 +128,8 @@ func drydocks(ctx context.Context, l *lab) ([]Table, error) {
 	return []Table{{Title: fmt.Sprintf("A Drydock of %d entries, Go's own source", entries), Unit: "ms", Lines: []Line{
 		{What: "Checkpoint with one changed file", Ours: capture[1:], Peer: itsAdd[1:], PeerName: "`git add -A` and `write-tree`", MostRatio: 0.7},
 		{What: "drift check before a command", Ours: drift[1:], Peer: itsStatus[1:], PeerName: "`git status`", MostRatio: 0.7},
-		{What: fmt.Sprintf("rewind of %d files, planned and recorded", rewound), Ours: rewind[1:], Peer: itsCheckout[1:], PeerName: "`git checkout`", MostRatio: 1.0},
+		{What: fmt.Sprintf("preview of a rewind of %d files", rewound), Ours: preview[1:]},
+		{What: fmt.Sprintf("rewind of %d files, compared again, written, read back and recorded", rewound), Ours: rewind[1:], Peer: itsCheckout[1:], PeerName: "`git checkout`", MostRatio: 1.0},
 	}}}, nil
 }
 
