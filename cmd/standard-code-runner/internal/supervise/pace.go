@@ -11,10 +11,11 @@ import (
 )
 
 // Between two looks at the free space. A command that does not grow is looked at
-// less often: from a standstill no writer passes its quota of 16 MiB in slowTick,
-// and the first fall that is seen makes it tick again.
+// less often, and one that is far from its quota half as often as one that is near:
+// from a standstill no writer passes 16 MiB in slowTick, nor 8 MiB in calmTick.
 const (
 	tick     = 2 * time.Millisecond
+	calmTick = 4 * time.Millisecond
 	slowTick = 8 * time.Millisecond
 	// cacheTick is for the cache's peak, which stops nothing.
 	cacheTick = 10 * time.Millisecond
@@ -46,11 +47,14 @@ func newPace(free Space) (*pace, error) {
 	return &pace{wake: fd, wait: tick, last: free}, nil
 }
 
-// saw takes a look's answer.
-func (p *pace) saw(free Space, names int64) {
-	if p.last.Bytes-free.Bytes >= movingBytes || p.last.Inodes-free.Inodes >= movingInodes || names > 0 {
+// saw takes a look's answer, and whether the quota is far.
+func (p *pace) saw(free Space, names int64, calm bool) {
+	switch moves := p.last.Bytes-free.Bytes >= movingBytes || p.last.Inodes-free.Inodes >= movingInodes || names > 0; {
+	case moves && calm:
+		p.wait = calmTick
+	case moves:
 		p.wait = tick
-	} else {
+	default:
 		p.wait = min(2*p.wait, slowTick)
 	}
 	p.last = free

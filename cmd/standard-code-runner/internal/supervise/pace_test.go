@@ -20,20 +20,22 @@ func TestWhatStandsStillIsLookedAtLessOftenUntilItMoves(t *testing.T) {
 		why           string
 		bytes, inodes int64 // that fell
 		names         int64
+		calm          bool
 		want          time.Duration
 	}{
-		{"nothing", 0, 0, 0, 4 * time.Millisecond},
-		{"nothing", 0, 0, 0, 8 * time.Millisecond},
-		{"nothing", 0, 0, 0, 8 * time.Millisecond},
-		{"bytes", movingBytes, 0, 0, tick},
-		{"a few bytes", movingBytes - 1, 0, 0, 4 * time.Millisecond},
-		{"inodes", 0, movingInodes, 0, tick},
-		{"space that comes back", -limits.MiB, -5, 0, 4 * time.Millisecond},
-		{"a name", 0, 0, 1, tick},
+		{"nothing", 0, 0, 0, false, 4 * time.Millisecond},
+		{"nothing", 0, 0, 0, false, 8 * time.Millisecond},
+		{"nothing", 0, 0, 0, true, 8 * time.Millisecond},
+		{"bytes", movingBytes, 0, 0, false, tick},
+		{"a few bytes", movingBytes - 1, 0, 0, false, 4 * time.Millisecond},
+		{"inodes", 0, movingInodes, 0, false, tick},
+		{"space that comes back", -limits.MiB, -5, 0, false, 4 * time.Millisecond},
+		{"a name", 0, 0, 1, false, tick},
+		{"a name, far from the quota", 0, 0, 1, true, calmTick},
 	} {
 		free.Bytes -= c.bytes
 		free.Inodes -= c.inodes
-		if p.saw(free, c.names); p.wait != c.want {
+		if p.saw(free, c.names, c.calm); p.wait != c.want {
 			t.Errorf("after %s the next look comes in %s, want %s", c.why, p.wait, c.want)
 		}
 	}

@@ -67,10 +67,10 @@ func TestTheTripwireLooksWhenSpaceFalls(t *testing.T) {
 		want   look
 	}{
 		{"nothing fell", 0, 0, 0, nothing},
-		{"less than a step", stepBytes - 1, stepInodes - 1, stepNames - 1, nothing},
-		{"a step of bytes", stepBytes, 0, 0, scan},
-		{"a step of inodes", 0, stepInodes, 0, scan},
-		{"a step of names", 0, 0, stepNames, scan},
+		{"less than half of the quota", 8*limits.MiB - 1, 2047, 2047, nothing},
+		{"half in bytes", 8 * limits.MiB, 0, 0, scan},
+		{"half in inodes", 0, 2048, 0, scan},
+		{"half in names", 0, 0, 2048, scan},
 		{"more than the quota in bytes", 16*limits.MiB + 1, 0, 0, frozen},
 		{"more than the quota in entries", 0, 4097, 0, frozen},
 		{"more than the quota in names", 0, 0, 4097, frozen},
@@ -85,15 +85,39 @@ func TestTheTripwireKnowsWhatIsLeftOfTheQuota(t *testing.T) {
 	w := wire(Space{})
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
 	w.scanned(t0, free, tree.Usage{Bytes: 10 * limits.MiB}, 0, scan)
-	if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - 6*limits.MiB - 1, free.Inodes}, 0); got != frozen {
-		t.Errorf("6 MiB more after 10 MiB: %v", got)
+	for fell, want := range map[int64]look{3*limits.MiB - 1: nothing, 3 * limits.MiB: scan, 6*limits.MiB + 1: frozen} {
+		if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - fell, free.Inodes}, 0); got != want {
+			t.Errorf("%d bytes more after 10 MiB: %v, want %v", fell, got, want)
+		}
+	}
+	// Near the end a step is what counts, not half of nothing.
+	w.scanned(t0, free, tree.Usage{Bytes: 15 * limits.MiB, Entries: 4000}, 0, scan)
+	for fell, want := range map[int64]look{stepBytes - 1: nothing, stepBytes: scan} {
+		if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - fell, free.Inodes - stepInodes + 1}, 0); got != want {
+			t.Errorf("%d bytes more after 15 MiB: %v, want %v", fell, got, want)
+		}
+	}
+}
+
+func TestHalfOfTheQuotaEndsTheCalm(t *testing.T) {
+	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
+	for _, c := range []struct {
+		bytes, inodes, names int64
+		want                 bool
+	}{{0, 0, 0, true}, {4*limits.MiB - 1, 500, 500, true}, {4 * limits.MiB, 0, 0, false}, {0, 1048, 0, false}, {0, 0, 1048, false}} {
+		w := wire(free)
+		w.scanned(t0, free, tree.Usage{Bytes: 4 * limits.MiB, Entries: 1000}, 0, scan)
+		w.note(free, c.names)
+		if got := w.calm(Space{free.Bytes - c.bytes, free.Inodes - c.inodes}); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
 
 func TestSpaceThatOthersFreeDoesNotHideAFall(t *testing.T) {
 	w := wire(Space{Bytes: limits.GiB})
 	see(w, t0, Space{Bytes: 2 * limits.GiB}, 0)
-	if got := see(w, t0, Space{Bytes: 2*limits.GiB - 3*limits.MiB}, 0); got != scan {
+	if got := see(w, t0, Space{Bytes: 2*limits.GiB - 8*limits.MiB}, 0); got != scan {
 		t.Errorf("%v", got)
 	}
 }

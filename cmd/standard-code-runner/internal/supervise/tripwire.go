@@ -11,7 +11,7 @@ import (
 )
 
 // Steps of the trip-wire: how far free space or free inodes fall before the tree
-// is looked at.
+// is looked at, or half of what is left of the quota if that is more.
 const (
 	stepBytes  = 2 * limits.MiB
 	stepInodes = 256
@@ -85,10 +85,22 @@ func (t *tripwire) far(free Space) bool {
 		t.high.Inodes-free.Inodes > left || t.names > left
 }
 
+// near says that so much fell that it is worth a count.
+func (t *tripwire) near(free Space) bool {
+	left := (t.quota.GrowthEntries - t.growth.Entries) / 2
+	return t.high.Bytes-free.Bytes >= max(stepBytes, (t.quota.GrowthBytes-t.growth.Bytes)/2) ||
+		t.high.Inodes-free.Inodes >= max(stepInodes, left) || t.names >= max(stepNames, left)
+}
+
+// calm says that less than half of the quota is used, if all that fell were growth.
+func (t *tripwire) calm(free Space) bool {
+	return 2*(t.growth.Bytes+t.high.Bytes-free.Bytes) < t.quota.GrowthBytes &&
+		2*(t.growth.Entries+max(t.high.Inodes-free.Inodes, t.names)) < t.quota.GrowthEntries
+}
+
 // see says what to do.
 func (t *tripwire) see(now time.Time, free Space) look {
-	far := t.far(free)
-	near := t.high.Bytes-free.Bytes >= stepBytes || t.high.Inodes-free.Inodes >= stepInodes || t.names >= stepNames
+	far, near := t.far(free), t.near(free)
 	switch {
 	case far && t.standing.allows(now):
 		return frozen

@@ -5,7 +5,6 @@ package supervise
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +63,6 @@ func (w *Watcher) Stop() {
 // Run watches until Stop or a verdict.
 func (w *Watcher) Run() {
 	defer close(w.done)
-	runtime.LockOSThread() // it waits in the kernel
-	defer runtime.UnlockOSThread()
 	now := time.Now()
 	wire := &tripwire{quota: w.quota, high: w.free, nextFull: now.Add(idleMin)}
 	w.last = now
@@ -79,8 +76,8 @@ func (w *Watcher) Run() {
 		v := Headroom(free, w.quota)
 		if v.Stop == runnerproto.StopNone {
 			names := w.names.New()
-			w.pace.saw(free, names)
 			wire.note(free, names)
+			w.pace.saw(free, names, wire.calm(free))
 			v = w.look(wire, free)
 		}
 		if v.Stop != runnerproto.StopNone {
