@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"cyberagent/domain/toolchain"
 	"cyberagent/ports"
 )
 
@@ -52,36 +54,44 @@ func (Ovens) Tree(ctx context.Context, root, dir string, w io.Writer) error {
 
 // GoCache implements ports.Ovens. Links are those that the runner made to the
 // cache which the image has already. An action entry says when it was made: that
-// becomes a fixed time of the same width.
+// becomes a fixed time of the same width. What the go command noted of the oven's
+// own directories is left out: it does so only of those that are two seconds old.
 func (Ovens) GoCache(ctx context.Context, root, dir string, w io.Writer) (int, error) {
 	t, err := openBelow(root, dir)
 	if err != nil {
 		return 0, err
 	}
 	defer t.close()
+	own, err := t.ownIndexes(ctx)
+	if err != nil {
+		return 0, err
+	}
 	out := newTarball(w)
 	var index strings.Builder
 	n := 0
-	err = t.walk(ctx, ".", func(name string, info fs.FileInfo) (bool, error) {
-		if info.IsDir() {
-			return len(name) == 2, nil
-		}
-		if !info.Mode().IsRegular() || !entryName(name) {
+	err = t.cacheEntries(ctx, func(name string, info fs.FileInfo) (bool, error) {
+		if own[name[3:67]] {
 			return false, nil
 		}
-		n++
-		index.WriteString(name + "\n")
 		if !strings.HasSuffix(name, "-a") {
+			n++
+			index.WriteString(name + "\n")
 			return false, out.copy(t, name, name, info)
 		}
 		data, _, err := t.read(name, 4096)
 		if err != nil {
 			return false, err
 		}
-		if data, err = timeless(data); err != nil {
+		made, output, err := timeless(data)
+		if err != nil {
 			return false, t.refuse(name, "is no entry of a build cache: %v", err)
 		}
-		return false, out.bytes(name, 0o644, data)
+		if own[output] {
+			return false, nil
+		}
+		n++
+		index.WriteString(name + "\n")
+		return false, out.bytes(name, 0o644, made)
 	})
 	if err != nil {
 		return 0, err
@@ -92,6 +102,35 @@ func (Ovens) GoCache(ctx context.Context, root, dir string, w io.Writer) (int, e
 	return n, out.Close()
 }
 
+// cacheEntries walks the cache's entries.
+func (t *tree) cacheEntries(ctx context.Context, each func(string, fs.FileInfo) (bool, error)) error {
+	return t.walk(ctx, ".", func(name string, info fs.FileInfo) (bool, error) {
+		if info.IsDir() {
+			return len(name) == 2, nil
+		}
+		if !info.Mode().IsRegular() || !entryName(name) {
+			return false, nil
+		}
+		return each(name, info)
+	})
+}
+
+// ownIndexes are the outputs that describe a directory of the workspace.
+func (t *tree) ownIndexes(ctx context.Context) (map[string]bool, error) {
+	const most = 1 << 20 // a directory's index is far smaller
+	own := map[string]bool{}
+	return own, t.cacheEntries(ctx, func(name string, info fs.FileInfo) (bool, error) {
+		if !strings.HasSuffix(name, "-d") || info.Size() > most {
+			return false, nil
+		}
+		data, _, err := t.read(name, most)
+		if bytes.HasPrefix(data, []byte("go index v")) && bytes.Contains(data, []byte(toolchain.Workspace+"/")) {
+			own[name[3:67]] = true
+		}
+		return false, err
+	})
+}
+
 // entryName accepts "xx/<64 hex>-a" and "-d" whose first two characters are xx, as
 // the runner does.
 func entryName(s string) bool {
@@ -100,12 +139,12 @@ func entryName(s string) bool {
 		strings.Trim(file[:64], "0123456789abcdef") == ""
 }
 
-// timeless replaces the time of an action entry:
+// timeless replaces the time of an action entry, and returns its output:
 // "v1 <action> <output> <size, 20 wide> <nanoseconds, 20 wide>\n".
-func timeless(data []byte) ([]byte, error) {
+func timeless(data []byte) (made []byte, output string, err error) {
 	f := strings.Fields(string(data))
 	if len(f) != 5 || f[0] != "v1" || len(f[1]) != 64 || len(f[2]) != 64 || !strings.HasSuffix(string(data), "\n") {
-		return nil, fmt.Errorf("%.200q", data)
+		return nil, "", fmt.Errorf("%.200q", data)
 	}
-	return fmt.Appendf(nil, "v1 %s %s %20s %20d\n", f[1], f[2], f[3], stamp.UnixNano()), nil
+	return fmt.Appendf(nil, "v1 %s %s %20s %20d\n", f[1], f[2], f[3], stamp.UnixNano()), f[2], nil
 }

@@ -264,7 +264,11 @@ func TestPython_OnlyWheelsAreTaken(t *testing.T) {
 	refused(t, err, "wheels", "evil-1.0.tar.gz")
 }
 
-const hash = "ab00000000000000000000000000000000000000000000000000000000000000"
+const (
+	hash  = "ab00000000000000000000000000000000000000000000000000000000000000"
+	other = "cd00000000000000000000000000000000000000000000000000000000000000"
+	noted = "ef00000000000000000000000000000000000000000000000000000000000000"
+)
 
 func TestGoCache_HasEntriesOnlyAndNoTimes(t *testing.T) {
 	t.Parallel()
@@ -272,7 +276,11 @@ func TestGoCache_HasEntriesOnlyAndNoTimes(t *testing.T) {
 		root := t.TempDir()
 		write(t, root, map[string]string{
 			"c/ab/" + hash + "-a": "v1 " + hash + " " + hash + "                    5 " + when + "\n",
-			"c/ab/" + hash + "-d": "12345", "c/README": "x", "c/trim.txt": when, "c/ab/odd": "x", "c/fuzz/x": "y",
+			"c/ab/" + hash + "-d": "12345",
+			// What the go command noted of the workspace, which depends on when it looked.
+			"c/cd/" + other + "-a": "v1 " + other + " " + noted + "                    9 " + when + "\n",
+			"c/ef/" + noted + "-d": "go index v2\n...testing/workspace/a_test.go" + when,
+			"c/README":             "x", "c/trim.txt": when, "c/ab/odd": "x", "c/fuzz/x": "y",
 		})
 		must(t, os.Symlink("/usr/local/go/x", filepath.Join(root, "c/ab", strings.Repeat("ab", 32)+"-d")))
 		var buf bytes.Buffer
