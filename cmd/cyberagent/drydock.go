@@ -154,8 +154,9 @@ func drydockUse(s *session) *cli.Command {
 Look at the exit status before changing the directory, as the example does: without
 a path, cd goes home or stays in your own checkout.
 
-For root the files belong to uid 65532 and git says "dubious ownership" there. Use
-` + "`cyberagent drydock diff RUN`" + `, or git -c safe.directory="$D" -C "$D" status.
+For root the files belong to uid 65532 and git says "dubious ownership" there: what
+is not recorded yet shows git -c safe.directory="$D" -C "$D" status. Recorded
+changes show ` + "`cyberagent drydock diff RUN --base`" + `.
 
 ` + exitStatus,
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -263,6 +264,9 @@ func drydockDiff(s *session) *cli.Command {
 				v.Patch, v.Encoding = patch.String(), "utf-8"
 				if !utf8.Valid(patch.Bytes()) {
 					v.Patch, v.Encoding = base64.StdEncoding.EncodeToString(patch.Bytes()), "base64"
+				}
+				if !s.asJSON && patch.Len() == 0 {
+					_, _ = fmt.Fprintln(s.err, "nothing was recorded between the two; --base shows everything since the source's commit")
 				}
 				return s.answer(v, func(w io.Writer) { _, _ = w.Write(s.forTerminal(patch.Bytes())) })
 			})

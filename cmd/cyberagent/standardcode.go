@@ -40,7 +40,7 @@ func (f *commandFlags) flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.Int64Flag{Name: "generation", Usage: "the Drydock's current generation (cyberagent drydock status RUN)", HideDefault: true, Destination: &f.generation},
 		&cli.StringFlag{Name: "checkpoint", Usage: "the Drydock's current Checkpoint (cyberagent drydock status RUN)", Destination: &f.checkpoint},
-		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust", Destination: &f.toolchain},
+		&cli.StringFlag{Name: "toolchain", Usage: "go, node, python or rust: starts go; node, or npm when the first --arg is npm; python3; cargo", Destination: &f.toolchain},
 		&cli.GenericFlag{Name: "arg", Usage: "one argument, byte for byte; repeat it for more", Value: &f.args, HideDefault: true},
 		&cli.StringFlag{Name: "workdir", Usage: "where to run, relative to the repository's root", Destination: &f.workdir},
 		&cli.Int64Flag{Name: "timeout", Usage: "seconds, 1 to 3600", DefaultText: "300", Destination: &f.timeout},

@@ -40,10 +40,10 @@ var advices = map[Remediation]string{
 	UseActiveRun:         "use an active Run (`cyberagent run list`) or create one",
 	SelectDocker:         "select it with `cyberagent run profile RUN docker`",
 	GrantWorkspace:       "grant it with `cyberagent run permission RUN workspace_access`",
-	CreateDrydock:        "create one with `cyberagent drydock create RUN`, or look at `cyberagent drydock status RUN`",
+	CreateDrydock:        "create one with `cyberagent drydock create RUN`; one that was delivered is ready again after `cyberagent drydock checkpoint RUN`; for all else look at `cyberagent drydock status RUN`",
 	UseCurrentGeneration: "pass the generation that `cyberagent drydock status RUN` shows",
 	UseCurrentCheckpoint: "pass the Checkpoint that `cyberagent drydock status RUN` shows",
-	CheckpointOrRewind:   "look at `cyberagent drydock diff RUN`, then record the files with `cyberagent drydock checkpoint RUN`",
+	CheckpointOrRewind:   "look at `git status` in the Drydock (how: `cyberagent help drydock use`), then record the files with `cyberagent drydock checkpoint RUN`",
 }
 
 // Remediations returns every word.
