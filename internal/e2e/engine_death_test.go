@@ -79,7 +79,12 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 				// Either it saw the end itself, or it says what is left to do.
 				checkRefusal(t, first, refusal{"cleanup_pending", 8, ""})
 			}
-			eventually(t, "no shim is left", func() bool { return len(e.shims()) == 0 })
+			// A dockerd that died can lose an empty shim to its containerd (seen once
+			// with 20.10.24): that is its own, and nothing of the command lives in it.
+			eventually(t, "no process of a container is left", func() bool { return len(e.inhabited()) == 0 })
+			if left := e.shims(); len(left) > 0 {
+				t.Logf("the engine keeps empty shims: %v", left)
+			}
 		})
 	}
 }

@@ -122,6 +122,30 @@ func (e *privateEngine) shims() (pids []int) {
 	return pids
 }
 
+// inhabited are the shims that have a living process: of a container, or of one
+// that is being made.
+func (e *privateEngine) inhabited() (pids []int) {
+	parents := map[int]bool{}
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range all {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		// After the name, which may hold anything: the state and the parent.
+		rest := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if parent, err := strconv.Atoi(rest[1]); err == nil && rest[0] != "Z" && rest[0] != "X" {
+			parents[parent] = true
+		}
+	}
+	for _, pid := range e.shims() {
+		if parents[pid] {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 func hasArgument(pid int, arg string) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && bytes.Contains(append([]byte{0}, b...), append(append([]byte{0}, arg...), 0))
