@@ -98,15 +98,15 @@ func (l *Locks) Dead(o id.Owner) bool {
 	if !ok {
 		return false
 	}
-	f, free := free(p)
+	// Shared, so that two who ask at once do not take each other for the owner.
+	f, free := free(p, tryShared)
 	if f != nil {
 		_ = f.Close()
 	}
 	return free
 }
 
-// freeTries outlast the moment for which another process that asks the same has
-// the lock: two recoveries at once must not take each other for the owner.
+// freeTries outlast the moment for which a Sweep has the lock.
 const freeTries = 5
 
 // deathThroes outlast a process that was killed while it started a program: until
@@ -124,21 +124,18 @@ func dying(f *os.File) bool {
 }
 
 // free says whether nobody holds the lock of a file, or that it is gone. An open
-// file that it returns is locked.
-func free(p string) (*os.File, bool) {
+// file that it returns is locked by try.
+func free(p string, try func(*os.File) (bool, error)) (*os.File, bool) {
 	for range holdTries {
 		f, err := os.OpenFile(p, os.O_RDWR, 0)
 		if err != nil {
 			return nil, os.IsNotExist(err)
 		}
-		locked, err := tryLock(f)
-		for tries := 0; err == nil && !locked && tries < freeTries; tries++ {
+		locked, err := try(f)
+		began := time.Now()
+		for tries := 0; err == nil && !locked && (tries < freeTries || time.Since(began) < deathThroes && dying(f)); tries++ {
 			time.Sleep(time.Millisecond)
-			locked, err = tryLock(f)
-		}
-		for end := time.Now().Add(deathThroes); err == nil && !locked && dying(f) && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-			locked, err = tryLock(f)
+			locked, err = try(f)
 		}
 		if err != nil || !locked {
 			_ = f.Close()
@@ -165,7 +162,7 @@ func (l *Locks) Sweep() error {
 		if !ok || !e.Type().IsRegular() {
 			continue
 		}
-		if f, free := free(p); free && f != nil {
+		if f, free := free(p, tryLock); free && f != nil {
 			// Under its lock, so the name cannot be another owner's.
 			_ = os.Remove(p)
 			_ = f.Close()

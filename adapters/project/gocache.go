@@ -73,25 +73,27 @@ func (Ovens) GoCache(ctx context.Context, root, dir string, w io.Writer) (int, e
 		if own[name[3:67]] {
 			return false, nil
 		}
-		if !strings.HasSuffix(name, "-a") {
-			n++
-			index.WriteString(name + "\n")
-			return false, out.copy(t, name, name, info)
-		}
-		data, _, err := t.read(name, 4096)
-		if err != nil {
-			return false, err
-		}
-		made, output, err := timeless(data)
-		if err != nil {
-			return false, t.refuse(name, "is no entry of a build cache: %v", err)
-		}
-		if own[output] {
-			return false, nil
+		var action []byte // nil for an output
+		if strings.HasSuffix(name, "-a") {
+			data, _, err := t.read(name, 4096)
+			if err != nil {
+				return false, err
+			}
+			made, output, err := timeless(data)
+			if err != nil {
+				return false, t.refuse(name, "is no entry of a build cache: %v", err)
+			}
+			if own[output] {
+				return false, nil
+			}
+			action = made
 		}
 		n++
 		index.WriteString(name + "\n")
-		return false, out.bytes(name, 0o644, made)
+		if action == nil {
+			return false, out.copy(t, name, name, info)
+		}
+		return false, out.bytes(name, 0o644, action)
 	})
 	if err != nil {
 		return 0, err

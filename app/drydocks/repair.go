@@ -2,6 +2,7 @@ package drydocks
 
 import (
 	"context"
+	"slices"
 
 	"cyberagent/app/operation"
 	"cyberagent/domain/admission"
@@ -104,7 +105,7 @@ func (s *Service) beginRepair(ctx context.Context, key operation.Key, rid id.Run
 		}
 		d = st.drydock
 		switch pending := repairsCutOff(st.steps); {
-		case len(pending) != len(left):
+		case !slices.EqualFunc(pending, left, func(a, b drydock.Step) bool { return a.Receipt == b.Receipt }):
 			return fault.New(fault.InProgress, "another repair of this Drydock began or ended meanwhile").At("run").
 				Hint("look at `cyberagent drydock status %s`, and repeat the repair if it is needed", d.Run)
 		case len(pending) > 0:
