@@ -229,15 +229,20 @@ func (s *session) configured(c *cli.Command) (config.Config, error) {
 	return s.load()
 }
 
+// openForEngine is open for a verb that looks at the engine first of all.
+func (s *session) openForEngine(ctx context.Context, use func(wiring.App) error) error {
+	return s.open(ctx, use, wiring.AskAhead(ctx))
+}
+
 // open builds the product for one verb; the verb runs inside use.
-func (s *session) open(ctx context.Context, use func(wiring.App) error) error {
+func (s *session) open(ctx context.Context, use func(wiring.App) error, more ...wiring.Option) error {
 	cfg, err := s.load()
 	if err != nil {
 		return err
 	}
 	app, stop, err := wiring.Open(ctx, cfg, func(sentence string) {
 		_, _ = fmt.Fprintln(s.err, "cyberagent: note:", printable(sentence))
-	})
+	}, more...)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func scReadiness(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return s.open(ctx, func(app wiring.App) error {
+			return s.openForEngine(ctx, func(app wiring.App) error {
 				v, err := app.StandardCode.Readiness(ctx, r)
 				if err != nil {
 					return err
@@ -125,7 +125,7 @@ func scPrepare(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return s.open(ctx, func(app wiring.App) error {
+			return s.openForEngine(ctx, func(app wiring.App) error {
 				v, err := app.StandardCode.Prepare(ctx, r, key)
 				if err != nil {
 					return err
@@ -174,7 +174,7 @@ all of it as it comes, --stream=false nothing beside the JSON answer.
 			if in.Approval, err = id.ParseApproval("approval", appr); err != nil {
 				return err
 			}
-			return s.open(ctx, func(app wiring.App) error {
+			return s.openForEngine(ctx, func(app wiring.App) error {
 				scr := newScreen(s.err, s.gutter())
 				in.Progress = s.progress(scr)
 				if stream {

@@ -77,16 +77,31 @@ func engineModule(notice Notice) fx.Option {
 				Engines: a.all(), Notice: notice,
 			}
 		},
-		func(cfg config.Config, a adapters, auto *engines.Auto) (ports.Engine, error) {
+		func(cfg config.Config, a adapters, auto *engines.Auto) (*engines.Ahead, error) {
 			if cfg.Engine == config.Auto {
-				return auto, nil
+				return engines.NewAhead(auto), nil
 			}
-			return a.named(isolation.Engine(cfg.Engine))
+			e, err := a.named(isolation.Engine(cfg.Engine))
+			return engines.NewAhead(e), err
 		},
+		func(e *engines.Ahead) ports.Engine { return e },
 		func(a adapters) func(isolation.Engine) (ports.Engine, error) {
 			return func(e isolation.Engine) (ports.Engine, error) { return a.named(e) }
 		},
 	))
+}
+
+// AskAhead asks the engine what it is while the rest of the graph is made, for
+// verbs that need to know. The choice that `auto` makes may have something to say
+// and waits its turn.
+func AskAhead(ctx context.Context) Option {
+	return fx.Invoke(func(made *closers, cfg config.Config, e *engines.Ahead) {
+		if cfg.Engine == config.Auto {
+			return
+		}
+		end := e.Begin(ctx)
+		made.add(func() error { end(); return nil })
+	})
 }
 
 // OpenEngines builds what the engine verbs need; they use no ledger.

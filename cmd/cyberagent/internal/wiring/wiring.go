@@ -38,6 +38,9 @@ type App struct {
 	Jobs         *jobs.Service
 }
 
+// Option changes how the graph is made.
+type Option = fx.Option
+
 // Options returns the whole graph for one configuration. notice may be nil.
 func Options(cfg config.Config, notice Notice) fx.Option {
 	return fx.Options(
@@ -52,10 +55,11 @@ func Options(cfg config.Config, notice Notice) fx.Option {
 	)
 }
 
-// Open builds and starts the graph. The returned function stops it.
-func Open(ctx context.Context, cfg config.Config, notice Notice) (App, func(), error) {
+// Open builds and starts the graph, with more options before anything is made. The
+// returned function stops it.
+func Open(ctx context.Context, cfg config.Config, notice Notice, more ...Option) (App, func(), error) {
 	var app App
-	stop, err := open(ctx, Options(cfg, notice), fx.Populate(&app))
+	stop, err := open(ctx, Options(cfg, notice), fx.Options(more...), fx.Populate(&app))
 	return app, stop, err
 }
 
