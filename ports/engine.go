@@ -117,12 +117,14 @@ type Output struct {
 //  5. Wait answers only when the process has ended, never for a container that
 //     has not started.
 //  6. Remove returns nil only when absence is proven; it touches nothing but the
-//     exact container with the exact labels.
+//     exact container with the exact labels. Absent is one of which no process
+//     lives either, also when the engine has forgotten it.
 //  7. No call outlives its context by more than a second.
 //
 // Errors: daemon_unreachable, daemon_permission_denied, api_unsupported,
 // engine_timeout, engine_failure, not_found, recovery_required, start_failed
-// (Start), image_unavailable and image_profile_unsafe (Create).
+// (Start), image_unavailable and image_profile_unsafe (Create), cleanup_pending
+// (Remove, for a process that cannot be ended).
 type Containers interface {
 	// Create makes the container and returns what the engine reports of it.
 	Create(ctx context.Context, spec isolation.Spec) (ContainerID, isolation.Properties, error)

@@ -18,24 +18,31 @@ import (
 // Remove implements ports.Containers. It looks at the labels first, and at the
 // container again after each attempt: whatever the engine answers to a removal
 // ("in progress", "device or resource busy", nothing at all), only an inspection
-// that finds no container ends it well. It tries for EngineCall, with growing
-// pauses, and then returns the last failure.
+// that finds no container ends it well, and then only if no process of it lives on
+// this host. It tries for EngineCall, with growing pauses, and then returns the last
+// failure.
 func (e *Engine) Remove(ctx context.Context, c ports.ContainerID, owner ports.Ownership) error {
 	if c == "" {
 		return fault.New(fault.NotFound, "no container has an empty id")
 	}
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
-	removed := false
+	removed, rest := false, false
 	for pause := backoff.New(); ; {
 		in, _, err := e.inspect(ctx, string(c))
 		switch {
 		case fault.CodeOf(err) == fault.NotFound:
+			if !rest {
+				if err := endRemains(ctx, c); err != nil {
+					return err
+				}
+			}
 			e.forget(c)
 			return nil
 		case err == nil && !owned(in, owner):
 			return foreign(string(c))
 		case err == nil:
+			rest = rest || atRest(in)
 			err = e.remove(ctx, c)
 			if done := err == nil || fault.CodeOf(err) == fault.NotFound; done && !removed {
 				removed = true // look at once, but do not make a hot loop of it

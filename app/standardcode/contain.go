@@ -84,6 +84,9 @@ func (a *attempt) notStarted(why result.Reason, step string, err error) result.E
 	return result.Evidence{NotStarted: why}
 }
 
+// createdContainer is the detail of create:done that says which container it was.
+const createdContainer = "container"
+
 // create makes the container and holds the engine's read-back against the
 // contract. A non-nil evidence ends the attempt.
 func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
@@ -111,7 +114,7 @@ func (a *attempt) create(ctx context.Context) (*result.Evidence, error) {
 		a.noteDifferences("read_back", diffs)
 		return &result.Evidence{NotStarted: result.IsolationMismatch}, nil
 	}
-	return a.written(a.append(ctx, lifecycle.CreateDone, map[string]string{"container": string(cid)}))
+	return a.written(a.append(ctx, lifecycle.CreateDone, map[string]string{createdContainer: string(cid)}))
 }
 
 // written makes a full disk before the start an end like any other: what begins

@@ -78,7 +78,7 @@ func (a *attempt) remove(ctx context.Context, v result.Verdict) error {
 	call, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	a.s.hit(Executor, MomentRemoving)
-	err := removeOwned(call, a.engine, a.owner())
+	err := removeOwned(call, a.engine, a.owner(), a.container)
 	a.s.hit(Executor, MomentAbsent)
 	if err != nil {
 		return fault.Wrap(fault.CleanupPending, err, "the container of %s could not be removed yet", a.adm.ID).
@@ -92,8 +92,10 @@ func (a *attempt) owner() ports.Ownership {
 }
 
 // removeOwned removes every exactly owned container of the admission; there is
-// at most one. Others of its name are not touched and are an error.
-func removeOwned(ctx context.Context, e ports.Engine, o ports.Ownership) error {
+// at most one. Others of its name are not touched and are an error. known is the
+// container that was created, when that is on record: an engine that died may have
+// forgotten it and not ended it.
+func removeOwned(ctx context.Context, e ports.Engine, o ports.Ownership, known ports.ContainerID) error {
 	found, err := e.Find(ctx, o.Admission)
 	if err != nil {
 		return err
@@ -108,8 +110,14 @@ func removeOwned(ctx context.Context, e ports.Engine, o ports.Ownership) error {
 		if err := e.Remove(ctx, c.ID, o); err != nil {
 			return err
 		}
+		if c.ID == known {
+			known = ""
+		}
 	}
-	return nil
+	if known == "" {
+		return nil
+	}
+	return e.Remove(ctx, known, o)
 }
 
 // exact says that name and every label are the admission's.

@@ -54,7 +54,7 @@ func (r Repairs) Clear(ctx context.Context, d drydock.Drydock, execution id.Admi
 	call, cancel := detached(ctx, limits.EngineCall)
 	defer cancel()
 	owner := ports.Ownership{Admission: execution, Installation: r.Service.Ledger.Installation()}
-	if err := removeOwned(call, r.Service.Engine, owner); err != nil {
+	if err := removeOwned(call, r.Service.Engine, owner, ""); err != nil {
 		return fault.Wrap(fault.CleanupPending, err, "the container of a repair could not be removed yet").
 			Hint("when the engine answers again, repeat `cyberagent drydock repair %s`", d.Run)
 	}

@@ -30,6 +30,7 @@ type salvage struct {
 	situation  lifecycle.Situation
 	drydock    drydock.Drydock
 	containers []ports.Container // exactly owned
+	known      ports.ContainerID // the one that was created, by the log
 	started    time.Time
 }
 
@@ -50,7 +51,10 @@ func (v *salvage) look(ctx context.Context) error {
 			if d := verdictOf(e.Detail); d != nil {
 				v.situation.Reported = d
 			}
-			if e.Event == lifecycle.StartIntent {
+			switch e.Event {
+			case lifecycle.CreateDone:
+				v.known = ports.ContainerID(e.Detail[createdContainer])
+			case lifecycle.StartIntent:
 				v.started = e.At
 			}
 		}
@@ -266,7 +270,7 @@ func (v *salvage) remove(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, limits.EngineCall)
 	defer cancel()
 	v.s.hit(Recoverer, MomentRemoving)
-	err := removeOwned(call, v.engine, v.owner())
+	err := removeOwned(call, v.engine, v.owner(), v.known)
 	v.s.hit(Recoverer, MomentAbsent)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 	h := mustHomeOn(t, e.socket, e.digest)
 	f := h.MustFlow(t, h.MustSource(t, map[string]string{"file": "x\n"}))
 	killShims := func() {
-		for _, pid := range e.shims() {
+		for _, pid := range e.shims(e.made) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
@@ -35,10 +36,21 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 	runs := func(started func() bool) { until(started) }
 	shim := func(pause time.Duration) func(func() bool) {
 		return func(func() bool) {
-			until(func() bool { return len(e.shims()) > 0 })
+			until(func() bool { return len(e.shims(e.made)) > 0 })
 			time.Sleep(pause)
 		}
 	}
+	begins := func(func() bool) {
+		until(func() bool {
+			for _, runs := range e.living(e.made) {
+				if strings.HasPrefix(runs, "/standard-code/runner") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	var made []string
 	for _, c := range []struct {
 		name string
 		// upon is what the engine did with the container just before.
@@ -53,6 +65,7 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 		{"dockerd before the start arrives", "create", at(0), killDaemon, 0, []int{0, 1}, []string{never, cancelled, failed, lost}},
 		{"dockerd at the start", "attach", at(20 * time.Millisecond), killDaemon, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
 		{"dockerd in the middle of the start", "attach", at(120 * time.Millisecond), killDaemon, time.Minute, []int{0, 1}, []string{never, cancelled, failed, lost}},
+		{"dockerd as the runner begins", "attach", begins, killDaemon, time.Minute, []int{0, 1}, []string{lost}},
 		{"dockerd while the command runs", "start", runs, killDaemon, time.Minute, []int{1}, []string{lost}},
 		{"dockerd when the command has ended", "die", at(0), killDaemon, 0, []int{1}, []string{succeeded, lost}},
 		{"dockerd at the removal", "die", at(30 * time.Millisecond), killDaemon, 0, []int{1}, []string{succeeded, lost}},
@@ -79,14 +92,29 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 				// Either it saw the end itself, or it says what is left to do.
 				checkRefusal(t, first, refusal{"cleanup_pending", 8, ""})
 			}
-			// An engine whose parts died can lose a shim to its containerd (20.10.24, one
-			// run in ten or so, once with a process in it). The product sees no container
-			// by then; whether it can do more is open (issue 3).
-			if left := e.shims(); len(left) > 0 {
-				t.Logf("the engine keeps shims %v, of which %v have a process", left, e.inhabited())
-				killShims() // or the next case would take them for its own
-			}
+			e.mustKeepNothingOf(t, e.made)
+			made = append(made, e.made)
 		})
+	}
+	// A containerd that was still making a container when dockerd died takes it down
+	// by itself.
+	eventually(t, "no process of any container is left", func() bool {
+		return !slices.ContainsFunc(made, func(id string) bool { return len(e.living(id)) > 0 })
+	})
+}
+
+// mustKeepNothingOf holds what recovery left of a container against all that may
+// be: no process of it but a runc that waits for the order to start the runner,
+// which nobody can give any more. Shims without a container are the engine's own.
+func (e *privateEngine) mustKeepNothingOf(t *testing.T, id string) {
+	t.Helper()
+	for pid, runs := range e.living(id) {
+		if runs != "runc init" {
+			t.Errorf("process %d of container %s lives: %s", pid, id, runs)
+		}
+	}
+	if left := e.shims(id); len(left) > 0 {
+		t.Logf("the engine keeps the empty shim %v", left)
 	}
 }
 

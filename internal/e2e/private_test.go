@@ -37,6 +37,8 @@ type privateEngine struct {
 	state  string // below it lies everything
 	socket string
 	digest string
+	// made is the container that was created last while `upon` listened.
+	made string
 }
 
 // mustPrivate returns a running private engine that no other test uses until the
@@ -110,36 +112,38 @@ func (e *privateEngine) daemon() (int, error) {
 	return 0, errors.New("dockerd does not run")
 }
 
-// shims are the processes that hold this engine's containers.
-func (e *privateEngine) shims() (pids []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range all {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err == nil && hasArgument(pid, filepath.Join(e.state, "run", "containerd.sock")) && hasArgument(pid, "moby") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+// shims are the processes that hold, make or take down a container of this engine.
+func (e *privateEngine) shims(id string) (pids []int) {
+	return pidsThat(func(pid int) bool {
+		return hasArgument(pid, filepath.Join(e.state, "run", "containerd.sock")) && hasArgument(pid, "moby") && hasArgument(pid, id)
+	})
 }
 
-// inhabited are the shims that have a living process: of a container, or of one
-// that is being made.
-func (e *privateEngine) inhabited() (pids []int) {
-	parents := map[int]bool{}
-	all, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, f := range all {
-		b, err := os.ReadFile(f)
-		if err != nil {
+// living are the processes in a container's cgroup that have not ended, with what
+// each of them runs.
+func (e *privateEngine) living(id string) map[int]string {
+	found := map[int]string{}
+	for _, pid := range pidsThat(func(pid int) bool {
+		group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+		return err == nil && bytes.Contains(group, []byte(id))
+	}) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		// After the name, which may hold anything: the state.
+		if i := bytes.LastIndexByte(stat, ')'); err != nil || i < 0 || bytes.ContainsAny(stat[i:i+3], "ZX") {
 			continue
 		}
-		// After the name, which may hold anything: the state and the parent.
-		rest := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		if parent, err := strconv.Atoi(rest[1]); err == nil && rest[0] != "Z" && rest[0] != "X" {
-			parents[parent] = true
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && len(line) > 0 {
+			found[pid] = strings.TrimSuffix(strings.ReplaceAll(string(line), "\x00", " "), " ")
 		}
 	}
-	for _, pid := range e.shims() {
-		if parents[pid] {
+	return found
+}
+
+func pidsThat(so func(pid int) bool) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && so(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -181,9 +185,15 @@ func (e *privateEngine) upon(t *testing.T, action string, do func()) (done <-cha
 	go func() {
 		defer close(c)
 		for dec := json.NewDecoder(resp.Body); ; {
-			var x struct{ Action string }
+			var x struct {
+				Action string
+				Actor  struct{ ID string }
+			}
 			if dec.Decode(&x) != nil {
 				return
+			}
+			if x.Action == "create" {
+				e.made = x.Actor.ID
 			}
 			if x.Action == action {
 				do()
