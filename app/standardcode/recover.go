@@ -163,16 +163,21 @@ func (s *Service) recoverOne(ctx context.Context, adm lifecycle.Admission, dry b
 		return item, err
 	}
 	v := &salvage{s: s, engine: engine, adm: adm}
-	if err := v.look(ctx); err != nil {
+	// The lease decides who may act: this only refuses what it would refuse.
+	ownerLives, err := v.glance(ctx)
+	if err != nil {
 		return item, err
 	}
 	s.hit(Recoverer, MomentLooked)
-	if v.ownerLives && v.situation.State != lifecycle.Finalized {
+	if ownerLives && v.situation.State != lifecycle.Finalized {
 		item.State, item.Outcome, item.Why = v.situation.State, OutcomeOwned, "its owner is alive"
 		return item, nil
 	}
-	if !dry {
-		release, err := v.take(ctx)
+	if dry {
+		err = v.look(ctx)
+	} else {
+		var release func()
+		release, err = v.take(ctx)
 		if is(err, fault.InProgress) {
 			item.State, item.Outcome, item.Why = v.situation.State, OutcomeOwned, "another process took it"
 			return item, nil
@@ -182,10 +187,11 @@ func (s *Service) recoverOne(ctx context.Context, adm lifecycle.Admission, dry b
 		}
 		defer release()
 		s.hit(Recoverer, MomentTaken)
-		// What was seen before the lease may be old.
-		if err := v.look(ctx); err != nil {
-			return item, err
-		}
+		// What the ledger says was read with the lease; the engine is asked after it.
+		err = v.observe(ctx)
+	}
+	if err != nil {
+		return item, err
 	}
 	plan := lifecycle.Decide(v.situation)
 	item.State, item.Seen, item.Why = v.situation.State, v.situation.Seen, plan.Why

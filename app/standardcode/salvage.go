@@ -26,7 +26,6 @@ type salvage struct {
 	// renewing guards lease, which the heartbeat moves on.
 	renewing   sync.Mutex
 	lease      lifecycle.Lease
-	ownerLives bool
 	situation  lifecycle.Situation
 	drydock    drydock.Drydock
 	containers []ports.Container // exactly owned
@@ -34,48 +33,64 @@ type salvage struct {
 	started    time.Time
 }
 
-// look reads the ledger and the engine anew.
-func (v *salvage) look(ctx context.Context) error {
-	v.situation = lifecycle.Situation{}
-	err := v.s.Ledger.Read(ctx, func(rec ports.Records) error {
+// glance tells from the ledger alone where the admission stands and whether its
+// owner lives. Nothing is decided by it.
+func (v *salvage) glance(ctx context.Context) (ownerLives bool, err error) {
+	err = v.s.Ledger.Read(ctx, func(rec ports.Records) error {
 		log, err := rec.Log(v.adm.ID)
 		if err != nil {
 			return err
 		}
-		events := lifecycle.EventsOf(log)
-		if v.situation.State, err = lifecycle.Replay(events); err != nil {
-			return err
-		}
-		v.situation.StartIntended = lifecycle.MayHaveStarted(events)
-		for _, e := range log {
-			if d := verdictOf(e.Detail); d != nil {
-				v.situation.Reported = d
-			}
-			switch e.Event {
-			case lifecycle.CreateDone:
-				v.known = ports.ContainerID(e.Detail[createdContainer])
-			case lifecycle.StartIntent:
-				v.started = e.At
-			}
-		}
-		v.ownerLives = !v.s.ownerDead(rec, v.adm.ID)
-		c, err := rec.Cancellation(v.adm.ID)
-		if err != nil {
-			return err
-		}
-		v.situation.Cancelled = c != nil
-		if _, err = rec.CheckpointOfAdmission(v.adm.ID); err == nil {
-			v.situation.Checkpointed = true
-		} else if !errors.Is(err, fault.NotFound) {
-			return err
-		}
-		v.drydock, err = rec.Drydock(v.adm.Authority.Drydock)
+		ownerLives = !v.s.ownerDead(rec, v.adm.ID)
+		v.situation.State, err = lifecycle.Replay(lifecycle.EventsOf(log))
 		return err
 	})
-	if err != nil {
+	return ownerLives, err
+}
+
+// look reads the ledger and the engine anew.
+func (v *salvage) look(ctx context.Context) error {
+	if err := v.s.Ledger.Read(ctx, v.read); err != nil {
 		return err
 	}
 	return v.observe(ctx)
+}
+
+// read tells what the ledger says of the admission.
+func (v *salvage) read(rec ports.Records) error {
+	v.situation = lifecycle.Situation{}
+	log, err := rec.Log(v.adm.ID)
+	if err != nil {
+		return err
+	}
+	events := lifecycle.EventsOf(log)
+	if v.situation.State, err = lifecycle.Replay(events); err != nil {
+		return err
+	}
+	v.situation.StartIntended = lifecycle.MayHaveStarted(events)
+	for _, e := range log {
+		if d := verdictOf(e.Detail); d != nil {
+			v.situation.Reported = d
+		}
+		switch e.Event {
+		case lifecycle.CreateDone:
+			v.known = ports.ContainerID(e.Detail[createdContainer])
+		case lifecycle.StartIntent:
+			v.started = e.At
+		}
+	}
+	c, err := rec.Cancellation(v.adm.ID)
+	if err != nil {
+		return err
+	}
+	v.situation.Cancelled = c != nil
+	if _, err = rec.CheckpointOfAdmission(v.adm.ID); err == nil {
+		v.situation.Checkpointed = true
+	} else if !errors.Is(err, fault.NotFound) {
+		return err
+	}
+	v.drydock, err = rec.Drydock(v.adm.Authority.Drydock)
+	return err
 }
 
 // observe asks the engine and, where the table needs it, the files.
@@ -131,7 +146,8 @@ func classify(found []ports.Container, o ports.Ownership) ([]ports.Container, li
 	return found, seen
 }
 
-// take makes this process the owner; release ends that.
+// take makes this process the owner; release ends that. What the ledger says is
+// read in the same transaction: whoever owned it before has written his last.
 func (v *salvage) take(ctx context.Context) (release func(), err error) {
 	owner := id.Owner(v.s.IDs.New(id.KindOwner))
 	unlock, err := v.s.Locks.Hold(owner)
@@ -140,12 +156,14 @@ func (v *salvage) take(ctx context.Context) (release func(), err error) {
 	}
 	err = v.s.Ledger.Write(ctx, func(rec ports.Records) error {
 		dead := false
-		if l, err := rec.Lease(v.adm.ID); err == nil {
+		if l, err := rec.Lease(v.adm.ID); err == nil && l.Live(v.s.Clock.Boot()) {
 			dead = v.s.Locks.Dead(l.Owner)
 		}
 		var err error
-		v.lease, err = rec.TakeLease(v.adm.ID, owner, v.s.Clock.Boot(), dead)
-		return err
+		if v.lease, err = rec.TakeLease(v.adm.ID, owner, v.s.Clock.Boot(), dead); err != nil {
+			return err
+		}
+		return v.read(rec)
 	})
 	if err != nil {
 		unlock()
