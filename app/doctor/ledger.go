@@ -3,9 +3,9 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"cyberagent/domain/fault"
+	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
 
@@ -31,7 +31,7 @@ func (s *Service) ledger(ctx context.Context, r *Report) (facts ports.LedgerFact
 	case f.Foreign:
 		r.add("ledger", Warning, f.Path+" belongs to another user", "run as the user who owns it: the approvals in it are that user's")
 	case f.Mode&0o077 != 0:
-		r.add("ledger", Warning, fmt.Sprintf("%s has mode %04o; others can read it", f.Path, f.Mode), "chmod 600 "+shellQuote(f.Path))
+		r.add("ledger", Warning, fmt.Sprintf("%s has mode %04o; others can read it", f.Path, f.Mode), "chmod 600 "+phrase.Word(f.Path))
 	case f.Schema < f.Newest:
 		r.add("ledger", OK, fmt.Sprintf("%s has schema %s; the next verb brings it to %s", f.Path, f.Schema, f.Newest), "")
 	default:
@@ -42,8 +42,5 @@ func (s *Service) ledger(ctx context.Context, r *Report) (facts ports.LedgerFact
 	}
 	return f
 }
-
-// shellQuote makes a word for a POSIX shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func mib(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }

@@ -14,17 +14,28 @@ import (
 	"cyberagent/ports"
 )
 
-// Inspect is the first step of create: it reads the source and changes nothing.
+// Inspect is the first step of create: it reads the source and changes nothing. It
+// refuses what Create would refuse.
 func (s *Service) Inspect(ctx context.Context, rid id.Run) (SourceView, error) {
 	var r run.Run
 	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
 		r, err = rec.Run(rid)
 		return err
 	})
+	if err == nil {
+		err = r.Eligible()
+	}
 	if err != nil {
 		return SourceView{}, err
 	}
 	src, err := s.Sources.Inspect(ctx, r.Workspace)
+	if err != nil {
+		return SourceView{}, err
+	}
+	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
+		_, err := creatable(rec, rid, src)
+		return err
+	})
 	if err != nil {
 		return SourceView{}, err
 	}
@@ -114,37 +125,17 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(life),
 	}
 	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
-		r, err := rec.Run(rid)
+		old, err := creatable(rec, rid, src)
 		if err != nil {
 			return err
 		}
-		if r.Status != run.Active {
-			return fault.New(fault.RunNotEligible, "the Run is %s", r.Status).At("run").Hint("use an active Run")
-		}
-		old, err := rec.DrydockOfRun(rid)
-		switch {
-		case err == nil && old.Status == drydock.Preparing && old.Source.TrustDigest() == src.TrustDigest():
-			if fork, err := pendingFork(rec, old); err != nil || fork != nil {
-				if err == nil {
-					err = fault.New(fault.InProgress, "the Run's Drydock is being forked from another").At("run").
-						Hint("repeat the fork, or run `cyberagent drydock reconcile`")
-				}
-				return err
-			}
-			d = old
+		if old != nil {
+			d = *old
 			op, err := key.Find(rec)
 			if err != nil || op != nil {
 				return err
 			}
 			return key.Record(rec, nil, now)
-		case err == nil:
-			return fault.New(fault.OperationConflict, "the Run has the Drydock %s (%s)", old.ID, old.Status).At("run").
-				Hint("look at `cyberagent drydock status %s`", rid)
-		case !errors.Is(err, fault.NotFound):
-			return err
-		}
-		if err := bounds(rec, src); err != nil {
-			return err
 		}
 		if err := rec.AddDrydock(d); err != nil {
 			return err
@@ -155,6 +146,34 @@ func (s *Service) begin(ctx context.Context, key operation.Key, src drydock.Sour
 		return key.Record(rec, nil, now)
 	})
 	return d, err
+}
+
+// creatable refuses a Run that may not get a Drydock from src, and returns the one
+// that an earlier call began on the same source, if there is one.
+func creatable(rec ports.Records, rid id.Run, src drydock.Source) (*drydock.Drydock, error) {
+	r, err := rec.Run(rid)
+	if err == nil {
+		err = r.Eligible()
+	}
+	if err != nil {
+		return nil, err
+	}
+	old, err := rec.DrydockOfRun(rid)
+	switch {
+	case errors.Is(err, fault.NotFound):
+		return nil, bounds(rec, src)
+	case err != nil:
+		return nil, err
+	case old.Status != drydock.Preparing || old.Source.TrustDigest() != src.TrustDigest():
+		return nil, fault.New(fault.OperationConflict, "the Run has the Drydock %s (%s)", old.ID, old.Status).At("run").
+			Hint("use it: `cyberagent drydock status %s`; or remove it first: `cyberagent drydock cleanup %s`", rid, rid)
+	}
+	fork, err := pendingFork(rec, old)
+	if err == nil && fork != nil {
+		err = fault.New(fault.InProgress, "the Run's Drydock is being forked from another").At("run").
+			Hint("repeat the fork, or run `cyberagent drydock reconcile`")
+	}
+	return &old, err
 }
 
 // reconciled answers a creation that was cut off and that a reconcile finished.
@@ -189,7 +208,7 @@ func bounds(rec ports.Records, src drydock.Source) error {
 	if len(all) >= limits.DrydocksTotal || same >= limits.DrydocksPerRepo {
 		return fault.New(fault.LimitReached, "%d Drydocks exist, %d of this repository; at most %d and %d are allowed",
 			len(all), same, limits.DrydocksTotal, limits.DrydocksPerRepo).At("run").
-			Hint("clean up Drydocks that are no longer used")
+			Hint("see which are over with `cyberagent drydock gc`, or remove one with `cyberagent drydock cleanup RUN`; `cyberagent run list` shows the Runs")
 	}
 	return nil
 }

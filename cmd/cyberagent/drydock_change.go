@@ -105,7 +105,13 @@ func printPlan(w io.Writer, v drydocks.PlanView, verb, target string) {
 	for _, b := range v.Blocked {
 		_, _ = fmt.Fprintf(w, "BLOCKED     %s (%s) stands in the way\n", printable(b.Path), b.Reason)
 	}
-	_, _ = fmt.Fprintf(w, "digest      %s\n\nTo do it:\n  cyberagent drydock %s %s%s --confirm %s\n", v.Digest, verb, v.RunID, target, v.Digest)
+	_, _ = fmt.Fprintf(w, "digest      %s\n\n", v.Digest)
+	again := fmt.Sprintf("cyberagent drydock %s %s%s", verb, v.RunID, target)
+	if len(v.Blocked) > 0 {
+		_, _ = fmt.Fprintf(w, "It cannot be done like this. Move what is BLOCKED out of the Drydock, then look again:\n  %s\n", again)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "To do it:\n  %s --confirm %s\n", again, v.Digest)
 }
 
 func drydockFork(s *session) *cli.Command {

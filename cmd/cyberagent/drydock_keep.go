@@ -74,7 +74,10 @@ func printCleanup(w io.Writer, v drydocks.CleanupView) {
 		}
 	}
 	printDoubts(w, "kept", v.Kept)
-	if v.DryRun {
+	switch {
+	case v.DryRun && v.Untouched:
+		_, _ = fmt.Fprintf(w, "digest      %s\n\nNothing of it would be removed. See to what is kept, then look again:\n  cyberagent drydock cleanup %s\n", v.Digest, v.RunID)
+	case v.DryRun:
 		_, _ = fmt.Fprintf(w, "digest      %s\n\nTo remove it:\n  cyberagent drydock cleanup %s --confirm %s\n", v.Digest, v.RunID, v.Digest)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cyberagent/domain/deps"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/phrase"
 )
 
 // dependenciesShown is how many missing packages an answer names.
@@ -41,15 +42,7 @@ var dependencies = Check{ID: "dependencies", Evaluate: func(e Evidence) []Verdic
 	}
 	detail := fmt.Sprintf("%s names %d packages that the image does not have: %s", e.Dependencies.File, len(missing), strings.Join(names, ", "))
 	if e.Run != nil {
-		detail += "; fetch them, then: cyberagent fixture build --project " + shellWord(e.Run.Workspace)
+		detail += "; fetch them, then: cyberagent fixture build --project " + phrase.Word(e.Run.Workspace)
 	}
 	return []Verdict{refuse(fault.DependenciesMiss, "dependencies_missing", RebuildProject, detail)}
 }}
-
-// shellWord quotes a path where a person would have to.
-func shellWord(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -12,6 +12,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 )
 
 // Kind is what a Run is for. Only code exists.
@@ -124,6 +125,22 @@ func oneOf[T ~string](field, s string, all []T) (T, error) {
 		Hint("use one of %v", all)
 }
 
+// Eligible refuses a Run that takes no work (run_not_eligible), and says what to do.
+func (r Run) Eligible() error {
+	if r.Status == Active {
+		return nil
+	}
+	return fault.New(fault.RunNotEligible, "the Run is %s", r.Status).At("run").Hint("%s", r.Remedy())
+}
+
+// Remedy says how to go on when the Run takes no work.
+func (r Run) Remedy() string {
+	if r.Status == Paused {
+		return "resume it with `cyberagent run resume " + string(r.ID) + "`"
+	}
+	return "begin another Run: `cyberagent run create " + phrase.Word(r.Title) + " --workspace " + phrase.Word(r.Workspace) + "`"
+}
+
 // Transition returns the Run with another status. Closed is final
 // (run_not_eligible), an unknown word is invalid_argument; a change to the same
 // status is allowed and changes nothing.
@@ -135,8 +152,7 @@ func (r Run) Transition(to Status, now time.Time) (Run, error) {
 		return r, nil
 	}
 	if r.Status == Closed {
-		return r, fault.New(fault.RunNotEligible, "the Run is closed").At("run").
-			Hint("create another Run for the workspace")
+		return r, r.Eligible()
 	}
 	r.Status, r.UpdatedAt = to, now
 	return r, nil
