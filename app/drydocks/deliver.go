@@ -3,6 +3,7 @@ package drydocks
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"cyberagent/app/operation"
 	"cyberagent/domain/drydock"
@@ -37,6 +38,9 @@ type DeliveryView struct {
 type DeliverInput struct {
 	Run          id.Run
 	OperationKey string
+	// Out is where the caller will copy the patch, absolute and without links; empty
+	// for nowhere. It must not lie in the Drydock: there it would be a change.
+	Out string
 }
 
 // Deliver hands out the current Checkpoint as a patch against the fixed base
@@ -63,6 +67,10 @@ func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, e
 	d := st.drydock
 	if !d.Whole() {
 		return v, notReady(d)
+	}
+	if strings.HasPrefix(in.Out, d.Place.Root+"/") {
+		return v, fault.New(fault.InvalidArgument, "%s is in the Drydock that is delivered", in.Out).At("out").
+			Hint("name a file outside of %s", d.Place.Root)
 	}
 	if err := s.recorded(ctx, d); err != nil {
 		return v, err

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"cyberagent/app/drydocks"
 	"cyberagent/cmd/cyberagent/internal/wiring"
-	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 )
 
@@ -168,11 +167,16 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
-				v, err := app.Drydocks.Deliver(ctx, in)
-				if err == nil && out != "" {
-					err = copyNew(v.File, out)
-				}
+				copied, err := reserve(out)
 				if err != nil {
+					return err
+				}
+				in.Out = copied.path
+				v, err := app.Drydocks.Deliver(ctx, in)
+				if err != nil {
+					return errors.Join(err, copied.drop())
+				}
+				if err := copied.fill(v.File); err != nil {
 					return err
 				}
 				return s.answer(v, func(w io.Writer) {
@@ -188,31 +192,6 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 			})
 		},
 	}
-}
-
-// copyNew copies a file of the product to one that is not there yet.
-func copyNew(from, to string) error {
-	bad := func(err error) error {
-		return fault.Wrap(fault.InvalidArgument, err, "the patch is made, but not copied").At("out").
-			Hint("name a file that does not exist; the patch is %s", from)
-	}
-	src, err := os.Open(from)
-	if err != nil {
-		return bad(err)
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return bad(err)
-	}
-	_, err = io.Copy(dst, src)
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return bad(err)
-	}
-	return nil
 }
 
 // drydockLife makes a life that nobody gave the configured one.
