@@ -87,6 +87,8 @@ type Drydocks interface {
 	Drydock(did id.Drydock) (drydock.Drydock, error)
 	// DrydockOfRun returns the Run's newest Drydock that is not cleaned.
 	DrydockOfRun(rid id.Run) (drydock.Drydock, error)
+	// CleanedDrydockOfRun returns the one of the Run that was cleaned last.
+	CleanedDrydockOfRun(rid id.Run) (drydock.Drydock, error)
 	// ListDrydocks returns all that are not cleaned.
 	ListDrydocks() ([]drydock.Drydock, error)
 	// UpdateDrydock writes d over the generation that it was made from: d's

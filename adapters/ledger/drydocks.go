@@ -59,14 +59,23 @@ func (r *records) Drydock(did id.Drydock) (drydock.Drydock, error) {
 
 // DrydockOfRun returns the Run's newest that is not cleaned.
 func (r *records) DrydockOfRun(rid id.Run) (drydock.Drydock, error) {
+	return r.lastDrydock("drydock of run", rid, "status <> 'cleaned'", "created_at_us DESC, id DESC")
+}
+
+// CleanedDrydockOfRun returns the one of the Run that was cleaned last.
+func (r *records) CleanedDrydockOfRun(rid id.Run) (drydock.Drydock, error) {
+	return r.lastDrydock("cleaned drydock of run", rid, "status = 'cleaned'", "updated_at_us DESC, id DESC")
+}
+
+// lastDrydock returns the first of a Run in an order.
+func (r *records) lastDrydock(what string, rid id.Run, which, order string) (drydock.Drydock, error) {
 	var rows []drydockRow
-	q := r.tx.NewSelect().Model(&rows).Where("run_id = ? AND status <> 'cleaned'", string(rid)).
-		OrderExpr("created_at_us DESC, id DESC").Limit(1)
-	if err := r.query("read drydock", q); err != nil {
+	q := r.tx.NewSelect().Model(&rows).Where("run_id = ?", string(rid)).Where(which).OrderExpr(order).Limit(1)
+	if err := r.query("read "+what, q); err != nil {
 		return drydock.Drydock{}, err
 	}
 	if len(rows) == 0 {
-		return drydock.Drydock{}, notFound("drydock of run", string(rid))
+		return drydock.Drydock{}, notFound(what, string(rid))
 	}
 	return rows[0].value()
 }

@@ -196,12 +196,14 @@ func TestDrydocksThatAreCleanedAreNeitherListedNorInTheWay(t *testing.T) {
 	second := c.drydock
 	second.ID, second.CreatedAt, second.Checkpoint, second.Generation = name[id.Drydock](id.KindDrydock, 2), t0.Add(time.Hour), "", 0
 	refused(t, l, fault.OperationConflict, func(r ports.Records) error { return r.AddDrydock(second) }) // the same root
+	refused(t, l, fault.NotFound, func(r ports.Records) error { _, err := r.CleanedDrydockOfRun(c.run.ID); return err })
 	cleaned := c.drydock
 	cleaned.Generation, cleaned.Status = 2, drydock.Cleaned
 	write(t, l, func(r ports.Records) error { return errors.Join(r.UpdateDrydock(cleaned), r.AddDrydock(second)) })
 	same(t, "newest", read(t, l, func(r ports.Records) (drydock.Drydock, error) { return r.DrydockOfRun(c.run.ID) }), second)
 	same(t, "list", read(t, l, func(r ports.Records) ([]drydock.Drydock, error) { return r.ListDrydocks() }), []drydock.Drydock{second})
 	same(t, "by id", read(t, l, func(r ports.Records) (drydock.Drydock, error) { return r.Drydock(c.drydock.ID) }), cleaned)
+	same(t, "cleaned", read(t, l, func(r ports.Records) (drydock.Drydock, error) { return r.CleanedDrydockOfRun(c.run.ID) }), cleaned)
 }
 
 func TestNamesThatAreNotUTF8AreRefusedRatherThanChanged(t *testing.T) {

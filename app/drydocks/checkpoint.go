@@ -96,15 +96,16 @@ func (s *Service) Checkpoint(ctx context.Context, in CheckpointInput) (Checkpoin
 	return v, err
 }
 
-// Log returns the Drydock's Checkpoints, the oldest first.
+// Log returns the Drydock's Checkpoints, the oldest first; those of a cleaned one,
+// too, for the ledger keeps its history.
 func (s *Service) Log(ctx context.Context, rid id.Run) ([]CheckpointView, error) {
-	d, _, err := s.current(ctx, rid)
+	st, err := s.last(ctx, rid)
 	if err != nil {
 		return nil, err
 	}
 	views := []CheckpointView{}
 	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
-		all, err := rec.ListCheckpoints(d.ID)
+		all, err := rec.ListCheckpoints(st.drydock.ID)
 		for _, c := range all {
 			views = append(views, checkpointView(c))
 		}

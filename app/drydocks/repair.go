@@ -64,6 +64,9 @@ func (s *Service) Repair(ctx context.Context, in RepairInput) (RepairView, error
 		v.Replayed = answered
 		return v, err
 	}
+	if _, err := s.state(ctx, in.Run); err != nil {
+		return v, err // no engine can change that there is none
+	}
 	if err := s.Repairs.Ready(ctx, in.Run, in.Gates); err != nil {
 		return v, err
 	}

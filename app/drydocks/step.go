@@ -24,7 +24,7 @@ func readState(rec ports.Records, rid id.Run) (s state, err error) {
 		return s, err
 	}
 	if s.drydock, err = rec.DrydockOfRun(rid); err != nil {
-		return s, none(rid, err)
+		return s, absent(rec, rid, err)
 	}
 	if s.steps, err = rec.ListSteps(s.drydock.ID); err != nil {
 		return s, err

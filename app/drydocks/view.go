@@ -83,11 +83,14 @@ type View struct {
 	Pending  drydock.Verb `json:"pending"`
 	Cleaning bool         `json:"cleanup_pending"`
 	// CheckpointBytes is what the Checkpoints take on disk.
-	CheckpointBytes int64     `json:"checkpoint_bytes"`
-	CreatedAt       time.Time `json:"created_at"`
-	UpdatedAt       time.Time `json:"updated_at"`
-	ExpiresAt       time.Time `json:"expires_at"`
-	Replayed        bool      `json:"replayed"`
+	CheckpointBytes int64 `json:"checkpoint_bytes"`
+	// CleanedBy is the receipt of the clean-up of a Drydock that is cleaned: it was
+	// at UpdatedAt, and nothing is at Path and Branch, which are empty.
+	CleanedBy id.Receipt `json:"cleaned_by"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	ExpiresAt time.Time  `json:"expires_at"`
+	Replayed  bool       `json:"replayed"`
 }
 
 func view(d drydock.Drydock) View {
@@ -135,25 +138,11 @@ func checkpointView(c drydock.Checkpoint) CheckpointView {
 // it.
 func (s *Service) current(ctx context.Context, rid id.Run) (d drydock.Drydock, running id.Admission, err error) {
 	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
-		if _, err := rec.Run(rid); err != nil {
-			return err
-		}
-		if d, err = rec.DrydockOfRun(rid); err != nil {
-			return none(rid, err)
-		}
-		running, err = open(rec, rid)
+		st, err := readState(rec, rid)
+		d, running = st.drydock, st.running
 		return err
 	})
 	return d, running, err
-}
-
-// none says what to do about a Run without a Drydock.
-func none(rid id.Run, err error) error {
-	if !errors.Is(err, fault.NotFound) {
-		return err
-	}
-	return fault.New(fault.NotFound, "the Run %s has no Drydock", rid).At("run").
-		Hint("make one with `cyberagent drydock create %s`", rid)
 }
 
 // open returns the admission of a Run that is not final, or nothing.
@@ -166,11 +155,14 @@ func open(rec ports.Records, rid id.Run) (id.Admission, error) {
 }
 
 // Status verifies the Drydock and compares its files with its Checkpoint,
-// unless a command is using it.
+// unless a command is using it. Of a Run whose Drydock is cleaned it says that.
 func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
-	st, err := s.state(ctx, rid)
+	st, err := s.last(ctx, rid)
 	if err != nil {
 		return View{}, err
+	}
+	if st.drydock.Status == drydock.Cleaned {
+		return cleanedView(st), nil
 	}
 	d, running := st.drydock, st.running
 	v := view(d)

@@ -34,7 +34,13 @@ func (s *Service) gather(ctx context.Context, r Request) (admission.Evidence, er
 		e.Run = &found
 		d, err := rec.DrydockOfRun(r.Run)
 		if errors.Is(err, fault.NotFound) {
-			return nil
+			// One that was cleaned is absent, and the answer says so.
+			if d, err = rec.CleanedDrydockOfRun(r.Run); err == nil {
+				dd.Drydock = d
+			} else if errors.Is(err, fault.NotFound) {
+				err = nil
+			}
+			return err
 		}
 		dd.Drydock, dd.Present = d, err == nil
 		return err

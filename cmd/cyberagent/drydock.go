@@ -99,6 +99,11 @@ func printSource(w io.Writer, v drydocks.SourceView, flags string) {
 }
 
 func printDrydock(w io.Writer, v drydocks.View) {
+	if v.Status == drydock.Cleaned {
+		_, _ = fmt.Fprintf(w, "drydock     %s\nstatus      %s %s by receipt %s\ngeneration  %d\ncheckpoint  %s (its files are gone)\nbase        %s\n",
+			v.DrydockID, v.Status, utc(v.UpdatedAt), v.CleanedBy, v.Generation, v.CheckpointID, v.BaseCommit)
+		return
+	}
 	_, _ = fmt.Fprintf(w, "drydock     %s\nstatus      %s %s\ngeneration  %d\ncheckpoint  %s\npath        %s\nbranch      %s\nbase        %s\naccess      %s\nexpires     %s\n",
 		v.DrydockID, v.Status, printable(v.Reason), v.Generation, v.CheckpointID, printable(v.Path), v.Branch, v.BaseCommit, accessText(v.Access), utc(v.ExpiresAt))
 	if !v.Intact {

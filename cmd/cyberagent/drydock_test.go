@@ -269,7 +269,7 @@ func TestDrydock_TheWholeLife(t *testing.T) {
 	if _, err := os.Stat(d["file"].(string)); err != nil {
 		t.Error(err)
 	}
-	y.must(2, "drydock", "status", y.run)
+	y.cleaned()
 	y.must(0, "drydock", "status", child)
 
 	// GC: the closed Run's goes, and nothing else.

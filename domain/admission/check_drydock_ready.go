@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
@@ -19,7 +20,11 @@ var drydockReady = Check{ID: "drydock_ready", Evaluate: func(e Evidence) []Verdi
 	}
 	d := e.Drydock
 	if !d.Present {
-		return []Verdict{refuse(fault.DrydockNotReady, "drydock_not_ready", CreateDrydock, "the Run has no Drydock")}
+		detail := "the Run has no Drydock"
+		if d.Drydock.Status == drydock.Cleaned {
+			detail = fmt.Sprintf("the Run's Drydock %s was cleaned at %s", d.Drydock.ID, d.Drydock.UpdatedAt.UTC().Format(time.DateTime+"Z"))
+		}
+		return []Verdict{refuse(fault.DrydockNotReady, "drydock_not_ready", CreateDrydock, detail)}
 	}
 	var out []Verdict
 	if d.Drydock.Status != drydock.Ready {

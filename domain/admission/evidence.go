@@ -101,7 +101,8 @@ type ImageFacts struct {
 	SizeBytes   int64
 }
 
-// DrydockFacts are the Drydock's recorded state and what its files say.
+// DrydockFacts are the Drydock's recorded state and what its files say. One that was
+// cleaned is not present.
 type DrydockFacts struct {
 	Drydock drydock.Drydock
 	Present bool
