@@ -228,7 +228,9 @@ type ReviewInput struct {
 }
 
 // Review records a decision. It returns the approval's own code when it can no
-// longer be decided, and command_mismatch when another digest was confirmed.
+// longer be decided, command_mismatch when another digest was confirmed, and
+// refuses to approve what no execution could use (Preparation.Usable); that can
+// still be denied.
 func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 	if in.Manifest != "" {
 		if err := s.confirm(ctx, in.Preparation, in.Manifest); err != nil {
@@ -243,8 +245,31 @@ func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 		Decision, Reviewer, Reason string
 		Life                       int64
 	}{in.Preparation, string(in.Decision), in.Reviewer, in.Reason, int64(in.Life)}
-	return s.decide(ctx, in.Preparation, "approval.review", in.OperationKey, intent, decide,
-		func(rec ports.Records, a approval.Approval) error { return rec.AddDecision(a) })
+	return s.decide(ctx, in.Preparation, "approval.review", in.OperationKey, intent, decide, func(rec ports.Records, a approval.Approval) error {
+		if in.Decision == approval.Approve {
+			if err := usable(rec, a.Preparation); err != nil {
+				return err
+			}
+		}
+		return rec.AddDecision(a)
+	})
+}
+
+// usable refuses what could be approved and never executed.
+func usable(rec ports.Records, pid id.Preparation) error {
+	p, err := rec.Preparation(pid)
+	if err != nil {
+		return err
+	}
+	r, err := rec.Run(p.Run)
+	if err != nil {
+		return err
+	}
+	d, err := rec.Drydock(p.Authority.Drydock)
+	if err != nil {
+		return err
+	}
+	return p.Usable(r, d)
 }
 
 // confirm refuses another digest than a preparation's, which never changes.
