@@ -21,12 +21,14 @@ import (
 	"cyberagent/ports"
 )
 
-const fetchGo = "run `go mod download` in the project, or name the module cache with --go-modules"
-
 // openGo takes exactly the modules that go.sum pins out of a module cache, each
 // proven by its hash. A project with a vendor directory has them in itself.
 func openGo(p *project, s ports.ProjectSources, need deps.Need, files map[string][]byte) error {
 	p.seeds[command.Go] = func(ctx context.Context, root string) error { return seedGo(ctx, p.tree, root) }
+	if err := p.unfetched(need, files, p.fetch("go mod tidy", "go-modules")); err != nil {
+		return err
+	}
+	fetchGo := p.fetch("go mod download", "go-modules")
 	if need.InTree || len(deps.GoSums(files["go.sum"])) == 0 {
 		p.record.Locks[command.Go] = need.SHA256
 		return nil

@@ -24,6 +24,7 @@ var (
 
 // project implements ports.Project.
 type project struct {
+	dir    string
 	tree   *tree
 	record deps.Record
 	parts  []part
@@ -50,7 +51,7 @@ func (r Reader) Open(_ context.Context, s ports.ProjectSources) (ports.Project, 
 	if s.GoModules == "" {
 		s.GoModules = r.GoModules
 	}
-	p := &project{tree: t, record: deps.NewRecord(), seeds: map[command.Toolchain]func(context.Context, string) error{}, opened: []io.Closer{t.root}}
+	p := &project{dir: s.Dir, tree: t, record: deps.NewRecord(), seeds: map[command.Toolchain]func(context.Context, string) error{}, opened: []io.Closer{t.root}}
 	openers := map[command.Toolchain]opener{
 		command.Go: openGo, command.Node: openNode, command.Python: openPython, command.Rust: openRust,
 	}
@@ -124,15 +125,30 @@ func (p *project) hold(need deps.Need, held []deps.Package, how string) error {
 		At("project").Hint("%s", how)
 }
 
+// unfetched refuses lockfiles that ask for packages without saying which, when none
+// was fetched: the image would hold nothing.
+func (p *project) unfetched(need deps.Need, files map[string][]byte, how string) error {
+	names := deps.Unpinned(need.Toolchain, files)
+	if len(names) == 0 {
+		return nil
+	}
+	return fault.New(fault.DependenciesMiss, "%s asks for %s, pins none of them, and nothing was fetched", need.File, few(names)).
+		At("project").Hint("%s", how)
+}
+
 // first names a few.
 func first(missing []deps.Missing) string {
-	const most = 5
 	var names []string
-	for _, m := range missing[:min(len(missing), most)] {
+	for _, m := range missing {
 		names = append(names, m.String())
 	}
-	if len(missing) > most {
-		names = append(names, "…")
+	return few(names)
+}
+
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		names = append(names[:most:most], "…")
 	}
 	return strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -11,15 +12,33 @@ import (
 	"cyberagent/domain/deps"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/toolchain"
 	"cyberagent/ports"
 )
 
-const (
-	fetchNode   = "run `npm ci --ignore-scripts` in the project, or name the directory with --node-modules"
-	fetchPython = "run `pip download --only-binary :all: -d wheelhouse -r requirements.txt` in the project, or name the directory with --wheels"
-	fetchRust   = "run `cargo vendor` in the project, or name the directory with --cargo-vendor"
-)
+// fetch is the line that an operator types to fetch what was not, in the project.
+func (p *project) fetch(line, field string) string {
+	return fmt.Sprintf("run `(cd %s && %s)`, or name the directory with --%s; then repeat the build", phrase.Word(p.dir), line, field)
+}
+
+func (p *project) fetchNode() string { return p.fetch("npm ci --ignore-scripts", "node-modules") }
+
+func (p *project) fetchRust() string { return p.fetch("cargo vendor", "cargo-vendor") }
+
+// fetchPython fetches wheels alone, of what the lockfile's own tool lists.
+func (p *project) fetchPython(lockfile string) string {
+	line := "pip download --only-binary :all: -d wheelhouse -r "
+	switch lockfile {
+	case "uv.lock":
+		line = "uv export --no-hashes --no-emit-project | " + line + "/dev/stdin"
+	case "poetry.lock":
+		line = "poetry export --without-hashes | " + line + "/dev/stdin"
+	default:
+		line += lockfile
+	}
+	return p.fetch(line, "wheels")
+}
 
 // openNode takes node_modules as it is. What lies in it is read from the packages
 // themselves, at the places that the lockfile names.
@@ -34,7 +53,7 @@ func openNode(p *project, s ports.ProjectSources, need deps.Need, files map[stri
 	}
 	need.InTree = false // here it is what is laid into the image
 	if t == nil {
-		return p.hold(need, nil, fetchNode)
+		return p.hold(need, nil, p.fetchNode())
 	}
 	var held []deps.Package
 	for _, l := range deps.NodeLock(files[need.File]) {
@@ -53,7 +72,7 @@ func openNode(p *project, s ports.ProjectSources, need deps.Need, files map[stri
 			held = append(held, deps.Package{Name: l.Name, Version: pkg.Version})
 		}
 	}
-	if err := p.hold(need, held, fetchNode); err != nil {
+	if err := p.hold(need, held, p.fetchNode()); err != nil {
 		return err
 	}
 	p.lay(command.Node, toolchain.NodeModules, func(ctx context.Context, w io.Writer) error {
@@ -69,21 +88,25 @@ func openNode(p *project, s ports.ProjectSources, need deps.Need, files map[stri
 }
 
 // openPython takes a directory of wheels. They are unpacked in a container.
-func openPython(p *project, s ports.ProjectSources, need deps.Need, _ map[string][]byte) error {
+func openPython(p *project, s ports.ProjectSources, need deps.Need, files map[string][]byte) error {
 	t, err := p.source("wheels", s.Wheels, "wheelhouse")
 	if err != nil {
 		return err
 	}
-	if t == nil {
-		if len(need.Packages) == 0 {
-			return nil // nothing is pinned and nothing was fetched
+	var names []string
+	if t != nil {
+		if names, err = t.names("."); err != nil {
+			return err
 		}
-		need.Loose = false
-		return p.hold(need, nil, fetchPython)
 	}
-	names, err := t.names(".")
-	if err != nil {
-		return err
+	if len(names) == 0 {
+		if err := p.unfetched(need, files, p.fetchPython(need.File)); err != nil {
+			return err
+		}
+		need.Loose = false // not all of it can be for other platforms
+	}
+	if t == nil && len(need.Packages) == 0 {
+		return nil // nothing is named and nothing was fetched
 	}
 	var held []deps.Package
 	var wheels []string
@@ -95,7 +118,7 @@ func openPython(p *project, s ports.ProjectSources, need deps.Need, _ map[string
 		}
 		held, wheels = append(held, w), append(wheels, n)
 	}
-	if err := p.hold(need, held, fetchPython); err != nil {
+	if err := p.hold(need, held, p.fetchPython(need.File)); err != nil {
 		return err
 	}
 	if len(wheels) > 0 {
@@ -116,7 +139,7 @@ func openRust(p *project, s ports.ProjectSources, need deps.Need, _ map[string][
 	}
 	need.InTree = false // here it is what is laid into the image
 	if t == nil {
-		return p.hold(need, nil, fetchRust)
+		return p.hold(need, nil, p.fetchRust())
 	}
 	names, err := t.names(".")
 	if err != nil {
@@ -132,7 +155,7 @@ func openRust(p *project, s ports.ProjectSources, need deps.Need, _ map[string][
 			held = append(held, c)
 		}
 	}
-	if err := p.hold(need, held, fetchRust); err != nil {
+	if err := p.hold(need, held, p.fetchRust()); err != nil {
 		return err
 	}
 	p.lay(command.Rust, path.Dir(toolchain.CargoVendor), func(ctx context.Context, w io.Writer) error {

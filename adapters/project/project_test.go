@@ -118,12 +118,16 @@ func TestWhatWasNotFetchedIsNamed(t *testing.T) {
 		want  string
 		how   string
 	}{
-		"no node_modules":        {map[string]string{"package-lock.json": npmLock}, ports.ProjectSources{}, "a@1.0.0", "npm ci --ignore-scripts"},
-		"another version":        {map[string]string{"package-lock.json": npmLock, "node_modules/a/package.json": `{"version":"0.9.0"}`}, ports.ProjectSources{}, "a@1.0.0 (the image has 0.9.0)", "npm ci"},
-		"no wheelhouse":          {map[string]string{"requirements.txt": "six==1.0\n"}, ports.ProjectSources{}, "six@1.0", "pip download"},
-		"another wheel":          {map[string]string{"requirements.txt": "six==1.0\n", "wheelhouse/six-0.9-py3-none-any.whl": ""}, ports.ProjectSources{}, "six@1.0 (the image has 0.9)", "pip download"},
-		"no cargo vendor":        {map[string]string{"Cargo.lock": "[[package]]\nname = \"x\"\nversion = \"1.0.0\"\nsource = \"registry+y\"\n"}, ports.ProjectSources{}, "x@1.0.0", "cargo vendor"},
-		"no module in the cache": {map[string]string{"go.mod": "module m\nrequire a.example/b v1.0.0\n", "go.sum": "a.example/b v1.0.0 h1:x=\n", "mods/cache/": ""}, ports.ProjectSources{GoModules: "mods"}, "a.example/b@v1.0.0", "go mod download"},
+		"no node_modules":                {map[string]string{"package-lock.json": npmLock}, ports.ProjectSources{}, "a@1.0.0", "npm ci --ignore-scripts"},
+		"another version":                {map[string]string{"package-lock.json": npmLock, "node_modules/a/package.json": `{"version":"0.9.0"}`}, ports.ProjectSources{}, "a@1.0.0 (the image has 0.9.0)", "npm ci"},
+		"no wheelhouse":                  {map[string]string{"requirements.txt": "six==1.0\n"}, ports.ProjectSources{}, "six@1.0", "pip download"},
+		"another wheel":                  {map[string]string{"requirements.txt": "six==1.0\n", "wheelhouse/six-0.9-py3-none-any.whl": ""}, ports.ProjectSources{}, "six@1.0 (the image has 0.9)", "pip download"},
+		"an empty wheelhouse":            {map[string]string{"uv.lock": "[[package]]\nname = \"six\"\nversion = \"1.0\"\n", "wheelhouse/": ""}, ports.ProjectSources{}, "six@1.0", "uv export"},
+		"nothing pinned":                 {map[string]string{"requirements.txt": "requests\n"}, ports.ProjectSources{}, "asks for requests", "pip download --only-binary :all: -d wheelhouse -r requirements.txt"},
+		"nothing in an empty wheelhouse": {map[string]string{"requirements.txt": "requests\n", "wheelhouse/": ""}, ports.ProjectSources{}, "asks for requests", "pip download"},
+		"no go.sum":                      {map[string]string{"go.mod": "module m\nrequire a.example/b v1.0.0\n"}, ports.ProjectSources{}, "asks for a.example/b", "go mod tidy"},
+		"no cargo vendor":                {map[string]string{"Cargo.lock": "[[package]]\nname = \"x\"\nversion = \"1.0.0\"\nsource = \"registry+y\"\n"}, ports.ProjectSources{}, "x@1.0.0", "cargo vendor"},
+		"no module in the cache":         {map[string]string{"go.mod": "module m\nrequire a.example/b v1.0.0\n", "go.sum": "a.example/b v1.0.0 h1:x=\n", "mods/cache/": ""}, ports.ProjectSources{GoModules: "mods"}, "a.example/b@v1.0.0", "go mod download"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,7 +3,6 @@ package drydocks
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"cyberagent/app/operation"
 	"cyberagent/domain/drydock"
@@ -68,7 +67,7 @@ func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, e
 	if !d.Whole() {
 		return v, notReady(d)
 	}
-	if strings.HasPrefix(in.Out, d.Place.Root+"/") {
+	if within(d, in.Out) {
 		return v, fault.New(fault.InvalidArgument, "%s is in the Drydock that is delivered", in.Out).At("out").
 			Hint("name a file outside of %s", d.Place.Root)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cyberagent/app/fixture"
 	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/config"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/command"
 	"cyberagent/domain/isolation"
@@ -54,32 +55,43 @@ func fixtureBuild(s *session) *cli.Command {
 				in.Bases[t] = *v
 			}
 			in.Progress = s.fixtureProgress()
-			cfg, err := s.load()
-			if err != nil {
-				return err
-			}
-			svc, stop, err := wiring.OpenFixture(ctx, cfg)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			r, err := svc.Build(ctx, in)
-			if err != nil {
-				return err
-			}
-			v := fixtureView{
-				"fixture.v1", svc.Engine.Engine(), r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
-				map[string]string{},
-			}
-			var lines strings.Builder
-			for _, prefix := range []string{"CYBERAGENT_STANDARD_CODE_", "CYBERAGENT_TEST_STANDARD_CODE_"} {
-				name := prefix + strings.ToUpper(string(v.Engine)) + "_IMAGE_DIGEST"
-				v.Environment[name] = r.Image
-				_, _ = fmt.Fprintf(&lines, "%s=%s\n", name, r.Image)
-			}
-			return s.answer(v, func(w io.Writer) { _, _ = io.WriteString(w, lines.String()) })
+			return s.openFixture(ctx, func(_ config.Config, svc fixture.Service) error {
+				r, err := svc.Build(ctx, in)
+				if err != nil {
+					return err
+				}
+				return s.answerFixture(svc.Engine.Engine(), r)
+			})
 		},
 	}
+}
+
+// openFixture builds what a fixture verb needs; the verb runs inside use.
+func (s *session) openFixture(ctx context.Context, use func(config.Config, fixture.Service) error) error {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	svc, stop, err := wiring.OpenFixture(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return use(cfg, svc)
+}
+
+func (s *session) answerFixture(engine isolation.Engine, r fixture.Result) error {
+	v := fixtureView{
+		"fixture.v1", engine, r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
+		map[string]string{},
+	}
+	var lines strings.Builder
+	for _, prefix := range []string{"CYBERAGENT_STANDARD_CODE_", "CYBERAGENT_TEST_STANDARD_CODE_"} {
+		name := prefix + strings.ToUpper(string(v.Engine)) + "_IMAGE_DIGEST"
+		v.Environment[name] = r.Image
+		_, _ = fmt.Fprintf(&lines, "%s=%s\n", name, r.Image)
+	}
+	return s.answer(v, func(w io.Writer) { _, _ = io.WriteString(w, lines.String()) })
 }
 
 // fixtureProgress tells a person the steps of a build.
@@ -122,44 +134,41 @@ func fixtureInspect(s *session) *cli.Command {
 		HideHelpCommand: true,
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
-			cfg, err := s.load()
-			if err != nil {
-				return err
-			}
 			given := ""
 			if c.Args().Present() {
+				var err error
 				if given, err = one(c, "digest"); err != nil {
 					return err
 				}
 			}
-			svc, stop, err := wiring.OpenFixture(ctx, cfg)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			digest := cmp.Or(given, cfg.ImageDigest(svc.Engine.Engine()))
-			j, err := svc.Inspect(ctx, digest)
-			if err != nil {
-				return err
-			}
-			v := inspectionView{
-				"fixture-inspection.v1", digest, j.Facts.Present, j.Facts.ID, j.Facts.OS + "/" + j.Facts.Arch, j.Facts.SizeBytes,
-				j.Facts.Labels, len(j.Refused) == 0, j.Refused, []map[string]string{},
-			}
-			for _, r := range j.Refused {
-				v.Blockers = append(v.Blockers, map[string]string{
-					"reason_code": string(r.Reason), "detail": r.Detail, "advice": admission.Advice(r.Remediation),
-				})
-			}
-			if !v.Ready {
-				s.code = exitBlocked
-			}
-			return s.answer(v, func(w io.Writer) {
-				_, _ = fmt.Fprintf(w, "image       %s\npresent     %t\nplatform    %s\nsize        %d MiB\nusable      %t\n", digest, v.Present, v.Platform, v.Size>>20, v.Ready)
-				for _, b := range v.Blockers {
-					_, _ = fmt.Fprintf(w, "  %s: %s\n    %s\n", b["reason_code"], printable(b["detail"]), b["advice"])
-				}
+			return s.openFixture(ctx, func(cfg config.Config, svc fixture.Service) error {
+				return s.answerInspection(ctx, svc, cmp.Or(given, cfg.ImageDigest(svc.Engine.Engine())))
 			})
 		},
 	}
+}
+
+func (s *session) answerInspection(ctx context.Context, svc fixture.Service, digest string) error {
+	j, err := svc.Inspect(ctx, digest)
+	if err != nil {
+		return err
+	}
+	v := inspectionView{
+		"fixture-inspection.v1", digest, j.Facts.Present, j.Facts.ID, j.Facts.OS + "/" + j.Facts.Arch, j.Facts.SizeBytes,
+		j.Facts.Labels, len(j.Refused) == 0, j.Refused, []map[string]string{},
+	}
+	for _, r := range j.Refused {
+		v.Blockers = append(v.Blockers, map[string]string{
+			"reason_code": string(r.Reason), "detail": r.Detail, "advice": admission.Advice(r.Remediation),
+		})
+	}
+	if !v.Ready {
+		s.code = exitBlocked
+	}
+	return s.answer(v, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "image       %s\npresent     %t\nplatform    %s\nsize        %d MiB\nusable      %t\n", digest, v.Present, v.Platform, v.Size>>20, v.Ready)
+		for _, b := range v.Blockers {
+			_, _ = fmt.Fprintf(w, "  %s: %s\n    %s\n", b["reason_code"], printable(b["detail"]), b["advice"])
+		}
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"cyberagent/app/fixture"
 	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/config"
 	"cyberagent/domain/command"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -69,29 +70,42 @@ func (p *projectFlags) build(ctx context.Context, s *session) error {
 		}
 		*dir = abs
 	}
-	cfg, err := s.load()
-	if err != nil {
-		return err
-	}
-	svc, stop, err := wiring.OpenFixture(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	svc.Projects = wiring.Projects(s.lookup)
-	r, err := svc.BuildProject(ctx, fixture.ProjectInput{
-		Image: cmp.Or(p.image, cfg.ImageDigest(svc.Engine.Engine())), Sources: p.in, Progress: s.fixtureProgress(),
+	return s.openFixture(ctx, func(cfg config.Config, svc fixture.Service) error {
+		// What prepare will look for; found out before anything is built.
+		key, err := s.repository(ctx, cfg, p.in.Dir)
+		if err != nil {
+			return err
+		}
+		svc.Projects = wiring.Projects(s.lookup)
+		r, err := svc.BuildProject(ctx, fixture.ProjectInput{
+			Image: cmp.Or(p.image, cfg.ImageDigest(svc.Engine.Engine())), Sources: p.in, Progress: s.fixtureProgress(),
+		})
+		if err != nil {
+			return err
+		}
+		v := projectView{
+			"fixture-project.v1", svc.Engine.Engine(), key, r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
+			r.Record.Locks, r.Record.Holds, r.Record.Absent, append([]string{}, r.Warnings...),
+		}
+		return s.answer(v, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "image:\n  projects:\n    %s: %s\n", yamlString(v.Project), v.Image)
+		})
 	})
-	if err != nil {
+}
+
+// repository is the path by which a Run knows the repository that holds dir: of a
+// Drydock, that of the source that it was made from.
+func (s *session) repository(ctx context.Context, cfg config.Config, dir string) (string, error) {
+	found, ours := wiring.Repository(ctx, cfg, dir)
+	if !ours {
+		return found, nil
+	}
+	err := s.open(ctx, func(app wiring.App) error {
+		r, err := app.Drydocks.At(ctx, found)
+		found = r.Workspace
 		return err
-	}
-	v := projectView{
-		"fixture-project.v1", svc.Engine.Engine(), wiring.Repository(ctx, cfg, p.in.Dir), r.Image, r.ConfigDigest, r.ManifestDigest, r.Tag, r.SizeBytes, r.Took.Milliseconds(),
-		r.Record.Locks, r.Record.Holds, r.Record.Absent, append([]string{}, r.Warnings...),
-	}
-	return s.answer(v, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "image:\n  projects:\n    %s: %s\n", yamlString(v.Project), v.Image)
 	})
+	return found, err
 }
 
 // yamlString writes a path as a key of config.yaml.

@@ -102,6 +102,7 @@ type drydockView struct {
 	Pending     string    `json:"pending"`
 	Cleaning    bool      `json:"cleanup_pending"`
 	History     int64     `json:"checkpoint_bytes"`
+	CleanedBy   string    `json:"cleaned_by"`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 	ExpiresAt   time.Time `json:"expires_at"`

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.uber.org/fx"
@@ -73,15 +74,20 @@ func Projects(lookup func(string) (string, bool)) ports.Projects {
 }
 
 // Repository is the path by which a Run knows the repository that holds dir, or dir
-// itself where there is none.
-func Repository(ctx context.Context, cfg config.Config, dir string) string {
+// itself where there is none. Of a directory of the product's own, such as a
+// Drydock, it is the directory without links, and ours is true.
+func Repository(ctx context.Context, cfg config.Config, dir string) (path string, ours bool) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return dir, false
+	}
+	if home, err := filepath.EvalSymlinks(cfg.Home); err == nil && strings.HasPrefix(real, home+string(filepath.Separator)) {
+		return real, true
+	}
 	if src, err := gitdrydock.New(gitdrydock.Config{Home: cfg.Home}).Inspect(ctx, dir); err == nil {
-		return src.TopLevel
+		return src.TopLevel, false
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
+	return real, false
 }
 
 func fixtureEngine(ctx context.Context, cfg config.Config, a adapters) (engine, error) {
