@@ -13,6 +13,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/phrase"
 )
 
 // Config is the whole configuration after all layers. Origins says for each key
@@ -28,6 +29,8 @@ type Config struct {
 
 	File    string // the file's path, also when there is none
 	Origins map[string]Origin
+	// from has, for each key that the environment or a flag gave, its name there.
+	from map[string]string
 	// Notices are sentences about what is ignored on purpose.
 	Notices []string
 }
@@ -89,7 +92,7 @@ func Load(in Input) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c := Config{Home: home, File: filepath.Join(home, "config.yaml"), Origins: map[string]Origin{}}
+	c := Config{Home: home, File: filepath.Join(home, "config.yaml"), Origins: map[string]Origin{}, from: map[string]string{}}
 	for _, k := range keys() {
 		if err := k.set(&c, k.def(home)); err != nil {
 			return c, err
@@ -141,16 +144,17 @@ func (c *Config) ledgerDir() error {
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return invalid("the directory of %s does not exist", c.Ledger.Path).At("ledger.path").
-			Hint("make %s, or correct the path", dir)
+			Hint("make %s, or correct the path, which is from %s", phrase.Word(dir), c.Whence("ledger.path"))
 	}
 	return nil
 }
 
 func (c *Config) put(k key, v string, from Origin, where string) error {
+	c.Origins[k.name], c.from[k.name] = from, where
 	if err := k.set(c, v); err != nil {
-		return fault.From(err).At(k.name).With("where", where)
+		f := fault.From(err).At(k.name).With("where", where)
+		return f.Hint("%s; the value is from %s", f.Remedy, c.Whence(k.name))
 	}
-	c.Origins[k.name] = from
 	return nil
 }
 
@@ -201,5 +205,10 @@ func (c Config) ImageDigest(e isolation.Engine) string {
 	return c.Image.Docker
 }
 
-// flag is a key's flag: dots become dashes.
-func (k key) flag() string { return strings.ReplaceAll(strings.ReplaceAll(k.name, ".", "-"), "_", "-") }
+// flag is a key's flag: dots become dashes. The one image's has a name of its own.
+func (k key) flag() string {
+	if k.name == "image.docker" {
+		return "image-digest"
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(k.name, ".", "-"), "_", "-")
+}

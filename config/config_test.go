@@ -8,6 +8,7 @@ import (
 
 	"cyberagent/config"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/isolation"
 )
 
 func load(t *testing.T, file string, env, flags map[string]string) (config.Config, error) {
@@ -99,6 +100,48 @@ func TestLoad_RefusesBadEnvironmentNamingTheKey(t *testing.T) {
 }
 
 // Readiness answers image_unconfigured for them.
+func TestLoad_ARemedyNamesWhereTheValueCameFrom(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "no", "ledger.db")
+	for name, bad := range map[string]string{
+		"CYBERAGENT_DOCKER_SOCKET": "tcp://127.0.0.1:2375", "CYBERAGENT_CONTAINERD_ADDRESS": "relative", "CYBERAGENT_ENGINE": "podman",
+		"CYBERAGENT_DOCKER_ALLOW_DESKTOP": "perhaps", "CYBERAGENT_CONTAINERD_NAMESPACE": "Upper", "CYBERAGENT_CONTAINERD_BINARY": "-x",
+		"CYBERAGENT_LEDGER_PATH": missing, "CYBERAGENT_DRYDOCK_LIFE_DAYS": "31",
+	} {
+		_, err := load(t, "", map[string]string{name: bad}, nil)
+		if e := fault.From(err); e == nil || e.Code != fault.ConfigInvalid || !strings.Contains(e.Remedy, name+" in the environment") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	_, err := load(t, "", nil, map[string]string{"engine": "podman"})
+	if e := fault.From(err); e == nil || !strings.Contains(e.Remedy, "the flag --engine") {
+		t.Errorf("a flag: %+v", e)
+	}
+}
+
+func TestWhence_TheLastLayerThatSpokeIsNamed(t *testing.T) {
+	t.Parallel()
+	const digest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+	c, err := load(t, "engine: auto\ndocker:\n  socket: /file.sock\nimage:\n  projects:\n    /src: "+digest+"\n",
+		map[string]string{"CYBERAGENT_CONTAINERD_ADDRESS": "/env.sock", "CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST": digest, "CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST": digest},
+		map[string]string{"image.docker": digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, got := range map[string]string{
+		"docker.socket is /file.sock, from " + c.File:                                                  c.Endpoints()[isolation.Docker],
+		"containerd.address is /env.sock, from CYBERAGENT_CONTAINERD_ADDRESS in the environment":       c.Endpoints()[isolation.Containerd],
+		"image.docker is from the flag --image-digest":                                                 c.ImageFrom(isolation.Docker, ""),
+		"image.projects is from " + c.File:                                                             c.ImageFrom(isolation.Docker, "/src"),
+		"image.containerd is from CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST in the environment": c.ImageFrom(isolation.Containerd, "/other"),
+		"the default": c.Whence("ledger.path"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestLoad_LeavesMalformedDigestsOfTheEnvironmentToReadiness(t *testing.T) {
 	t.Parallel()
 	c, err := load(t, "image:\n  docker: ''\n", map[string]string{"CYBERAGENT_STANDARD_CODE_DOCKER_IMAGE_DIGEST": "latest"}, nil)

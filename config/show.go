@@ -1,5 +1,11 @@
 package config
 
+import (
+	"fmt"
+
+	"cyberagent/domain/isolation"
+)
+
 // Value is one key as `config show` prints it.
 type Value struct {
 	Key         string `json:"key"`
@@ -16,4 +22,54 @@ func (c Config) Values() []Value {
 		out = append(out, Value{k.name, k.get(c), c.Origins[k.name], k.env[len(k.env)-1], k.help})
 	}
 	return append(out, c.projectValues()...)
+}
+
+// Whence says in words who gave a key its value: remedies name the place that has to
+// be corrected.
+func (c Config) Whence(name string) string {
+	switch c.Origins[name] {
+	case FromEnvironment:
+		return c.from[name] + " in the environment"
+	case FromFlag:
+		return "the flag " + c.from[name]
+	case FromFile:
+		return c.File
+	case FromDefault:
+	}
+	return "the default"
+}
+
+// EndpointFrom says where an engine is looked for, and who said so.
+func (c Config) EndpointFrom(e isolation.Engine) string {
+	key, value := "docker.socket", c.Docker.Socket
+	if e == isolation.Containerd {
+		key, value = "containerd.address", c.Containerd.Address
+	}
+	return fmt.Sprintf("%s is %s, from %s", key, value, c.Whence(key))
+}
+
+// Endpoints says so of every engine that the setting may stand for.
+func (c Config) Endpoints() map[isolation.Engine]string {
+	names := []isolation.Engine{isolation.Engine(c.Engine)}
+	if c.Engine == Auto {
+		names = []isolation.Engine{isolation.Docker, isolation.Containerd}
+	}
+	out := map[isolation.Engine]string{}
+	for _, e := range names {
+		out[e] = c.EndpointFrom(e)
+	}
+	return out
+}
+
+// ImageFrom says who gave the digest for Runs on a repository; "" is for all of
+// them.
+func (c Config) ImageFrom(e isolation.Engine, repository string) string {
+	key := "image.docker"
+	switch {
+	case c.Image.Projects[repository] != "":
+		key = projectsKey
+	case e == isolation.Containerd && c.Image.Containerd != "":
+		key = "image.containerd"
+	}
+	return fmt.Sprintf("%s is from %s", key, c.Whence(key))
 }

@@ -49,6 +49,8 @@ const (
 type Config struct {
 	// Address is the path of a unix socket, or "unix://" and a path.
 	Address string
+	// Named says in words how an operator chose the address, for advice.
+	Named string
 	// Namespace is the product's own; nothing outside of it is looked at.
 	Namespace string
 	// Runtime is the shim's name, Binary the OCI runtime that it calls: a name in

@@ -26,7 +26,7 @@ const (
 func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineProbeCall)
 	defer cancel()
-	f := admission.EngineFacts{Engine: isolation.Containerd, HostArch: runtime.GOARCH, Reachability: admission.Reachable}
+	f := admission.EngineFacts{Engine: isolation.Containerd, Endpoint: e.cfg.Named, HostArch: runtime.GOARCH, Reachability: admission.Reachable}
 	v, err := call(ctx, e, "ask the engine for its version", func(ctx context.Context) (client.Version, error) { return e.client.Version(ctx) })
 	if err != nil {
 		return blocked(f, err)

@@ -37,6 +37,8 @@ type Config struct {
 	// Socket is the path of a unix socket, or "unix://" and a path; on Windows
 	// also a named pipe. Empty means the platform's usual one.
 	Socket string
+	// Named says in words how an operator chose the socket, for advice.
+	Named string
 	// Dir is an absolute directory of the product for one read-only file that every
 	// container gets (hosts.go). Containers need it while they live.
 	Dir string
@@ -46,6 +48,7 @@ type Config struct {
 // connection between calls, so it need not be closed.
 type Engine struct {
 	socket     socket
+	named      string
 	dir        string
 	negotiated atomic.Pointer[client.Client]
 	attached   attachments
@@ -66,7 +69,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{socket: s, dir: cfg.Dir, killed: map[ports.ContainerID]bool{}}, nil
+	return &Engine{socket: s, named: cfg.Named, dir: cfg.Dir, killed: map[ports.ContainerID]bool{}}, nil
 }
 
 // Engine implements ports.EngineProbe.

@@ -20,7 +20,7 @@ import (
 func (e *Engine) Probe(ctx context.Context) (admission.EngineFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.EngineProbeCall)
 	defer cancel()
-	facts := admission.EngineFacts{Engine: isolation.Docker, HostArch: runtime.GOARCH, Reachability: admission.Reachable}
+	facts := admission.EngineFacts{Engine: isolation.Docker, Endpoint: e.named, HostArch: runtime.GOARCH, Reachability: admission.Reachable}
 	c, err := e.negotiate(ctx)
 	if err != nil {
 		return blocked(facts, err)

@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 
+	"cyberagent/app/engines"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/isolation"
 	"cyberagent/ports"
@@ -63,6 +64,7 @@ type Service struct {
 	Engines []ports.Engine
 	// ImageDigest is the configured image for an engine.
 	ImageDigest func(isolation.Engine) string
+	ImageFrom   engines.ImageFrom
 	// Projects are the images of single repositories, by path.
 	Projects     map[string]string
 	AllowDesktop bool

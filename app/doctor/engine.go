@@ -10,6 +10,7 @@ import (
 	"cyberagent/domain/admission"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
 
@@ -45,7 +46,7 @@ func (s *Service) engine(ctx context.Context, e ports.Engine, r *Report) {
 	}
 	refused := admission.Evaluate(s.evidence(&f, nil))
 	for _, v := range refused {
-		r.add(name, Failure, v.Detail, paste(e.Engine(), v.Remediation))
+		r.add(name, Failure, v.Detail, paste(e.Engine(), v))
 	}
 	if f.Reachability != admission.Reachable {
 		return
@@ -66,11 +67,11 @@ func (s *Service) engine(ctx context.Context, e ports.Engine, r *Report) {
 
 // image judges the image for all repositories, or that for one.
 func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.EngineFacts, repository, digest string, r *Report) {
-	name, remedy := "image", func(w admission.Remediation) string { return paste(e.Engine(), w) }
+	name, remedy := "image", func(v admission.Verdict) string { return paste(e.Engine(), v) }
 	if repository != "" {
 		name = "image of " + repository
-		remedy = func(admission.Remediation) string {
-			return "cyberagent --engine " + string(e.Engine()) + " fixture build --project " + repository
+		remedy = func(admission.Verdict) string {
+			return "cyberagent --engine " + string(e.Engine()) + " fixture build --project " + phrase.Word(repository)
 		}
 	}
 	facts := admission.ImageFacts{Configured: digest}
@@ -82,13 +83,14 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 			return
 		}
 	}
+	facts.From = s.ImageFrom.Of(e.Engine(), repository)
 	// The image is judged together with its engine; the engine's own refusals are
 	// reported already.
 	refused := slices.DeleteFunc(admission.Evaluate(s.evidence(&engine, &facts)), func(v admission.Verdict) bool {
 		return !strings.HasPrefix(v.Check, "image_")
 	})
 	for _, v := range refused {
-		r.add(name, Failure, v.Detail, remedy(v.Remediation))
+		r.add(name, Failure, v.Detail, remedy(v))
 	}
 	if len(refused) == 0 {
 		r.add(name, OK, fmt.Sprintf("%s is in %s, %s, and fit for use", digest, e.Engine(), mib(facts.SizeBytes)), "")
@@ -96,15 +98,20 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 }
 
 // paste is a command where there is one, and readiness' own advice otherwise.
-func paste(e isolation.Engine, w admission.Remediation) string {
+func paste(e isolation.Engine, v admission.Verdict) string {
+	build := "cyberagent --engine " + string(e) + " fixture build"
 	commands := map[admission.Remediation]string{
-		admission.StartDocker:     "systemctl start docker (or: apt-get install docker.io); `cyberagent config show` says which socket is used",
-		admission.StartContainerd: "systemctl start containerd (or: apt-get install containerd); `cyberagent config show` says which address is used",
-		admission.BuildImage:      "cyberagent --engine " + string(e) + " fixture build",
-		admission.RebuildImage:    "cyberagent --engine " + string(e) + " fixture build",
+		admission.StartDocker:     "systemctl start docker (or: apt-get install docker.io)",
+		admission.StartContainerd: "systemctl start containerd (or: apt-get install containerd)",
+		admission.BuildImage:      build,
+		admission.RebuildImage:    build,
 	}
-	if c := commands[w]; c != "" {
-		return c
+	c := commands[v.Remediation]
+	switch {
+	case c == "":
+		return v.Advice
+	case v.Source != "":
+		return c + ", or correct where it is looked for: " + v.Source
 	}
-	return admission.Advice(w)
+	return c
 }

@@ -27,7 +27,7 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 		Protocol: Protocol, Engine: s.Engine.Engine(), Contract: isolation.Contract, ExpectedSHA256: isolation.FactsSHA256(isolation.Expected()),
 		Blockers: []Blocker{}, Properties: []Property{}, CheckedAt: s.Clock.Now(),
 	}
-	engine, image, err := engines.Gather(ctx, s.Engine, s.ImageDigest(s.Engine.Engine()))
+	engine, image, err := engines.Gather(ctx, s.Engine, s.ImageDigest(s.Engine.Engine()), s.ImageFrom.Of(s.Engine.Engine(), ""))
 	if err != nil {
 		return r, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 	}
 	r.EngineVersion, r.ImageID = e.Engine.Version, e.Image.ID
 	for _, v := range admission.Evaluate(e) {
-		r.Blockers = append(r.Blockers, Blocker{v.Reason, v.Detail, admission.Advice(v.Remediation)})
+		r.Blockers = append(r.Blockers, Blocker{v.Reason, v.Detail, v.Advice})
 	}
 	if len(r.Blockers) > 0 {
 		return r, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cyberagent/app/aside"
+	"cyberagent/app/engines"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -29,6 +30,7 @@ type Service struct {
 	Installation id.Installation
 	// ImageDigest is the configured image for an engine, "sha256:…".
 	ImageDigest  func(isolation.Engine) string
+	ImageFrom    engines.ImageFrom
 	AllowDesktop bool
 }
 

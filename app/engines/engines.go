@@ -11,18 +11,31 @@ import (
 	"cyberagent/ports"
 )
 
-// Gather asks an engine what it is and for its configured image. An unreachable
+// Gather asks an engine what it is and for its configured image, of which from says
+// who configured it. An unreachable
 // engine and an absent image are answers; an error is something that could not be
 // found out. The image is asked for only where the engine can say.
-func Gather(ctx context.Context, e ports.Engine, digest string) (admission.EngineFacts, admission.ImageFacts, error) {
-	image := admission.ImageFacts{Configured: digest}
+func Gather(ctx context.Context, e ports.Engine, digest, from string) (admission.EngineFacts, admission.ImageFacts, error) {
+	image := admission.ImageFacts{Configured: digest, From: from}
 	facts, err := e.Probe(ctx)
 	if err != nil || facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
 		return facts, image, err
 	}
 	image, err = e.InspectImage(ctx, digest)
-	image.Configured = digest
+	image.Configured, image.From = digest, from
 	return facts, image, err
+}
+
+// ImageFrom says who configured an engine's image for a repository, "" for all of
+// them, in words for a person. A nil one says nothing.
+type ImageFrom func(e isolation.Engine, repository string) string
+
+// Of asks it.
+func (f ImageFrom) Of(e isolation.Engine, repository string) string {
+	if f == nil {
+		return ""
+	}
+	return f(e, repository)
 }
 
 // Judge asks engines what they are and judges the answers by the very checks of
@@ -30,6 +43,7 @@ func Gather(ctx context.Context, e ports.Engine, digest string) (admission.Engin
 type Judge struct {
 	// ImageDigest is the one configured image for an engine, "sha256:…".
 	ImageDigest  func(isolation.Engine) string
+	ImageFrom    ImageFrom
 	AllowDesktop bool
 }
 
@@ -57,7 +71,7 @@ func (j Judgement) Why() string {
 func (g Judge) Judge(ctx context.Context, e ports.Engine) (Judgement, error) {
 	var j Judgement
 	var err error
-	if j.Facts, j.Image, err = Gather(ctx, e, g.ImageDigest(e.Engine())); err != nil {
+	if j.Facts, j.Image, err = Gather(ctx, e, g.ImageDigest(e.Engine()), g.ImageFrom.Of(e.Engine(), "")); err != nil {
 		return j, err
 	}
 	// The gates are this process's, not the engine's.
@@ -82,7 +96,7 @@ func refusal(e ports.Engine, err error) Judgement {
 	return Judgement{
 		Facts: admission.EngineFacts{Engine: e.Engine(), Reachability: admission.Unreachable, Detail: err.Error()},
 		Refused: []admission.Verdict{{
-			Reason: fault.CodeOf(err), BlockedBy: "backend_not_ready", Remediation: admission.RetryReadiness, Detail: err.Error(),
+			Reason: fault.CodeOf(err), BlockedBy: "backend_not_ready", Remediation: admission.RetryReadiness, Detail: err.Error(), Advice: admission.Advice(admission.RetryReadiness),
 		}},
 	}
 }

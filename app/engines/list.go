@@ -62,7 +62,7 @@ func (s Service) List(ctx context.Context) List {
 		}
 		if !j.Ready() {
 			first := j.Refused[0]
-			l.ReasonCode, l.Detail, l.Advice = string(first.Reason), first.Detail, admission.Advice(first.Remediation)
+			l.ReasonCode, l.Detail, l.Advice = string(first.Reason), first.Detail, first.Advice
 		}
 		v.Engines = append(v.Engines, l)
 	}

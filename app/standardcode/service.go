@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"cyberagent/app/engines"
 	"cyberagent/domain/admission"
 	"cyberagent/domain/command"
 	"cyberagent/domain/fault"
@@ -20,6 +21,7 @@ type Settings struct {
 	// ImageDigest is the one configured image for an engine and a Run's source
 	// repository, "sha256:…".
 	ImageDigest  func(e isolation.Engine, repository string) string
+	ImageFrom    engines.ImageFrom
 	AllowDesktop bool
 }
 

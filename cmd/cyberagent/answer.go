@@ -76,7 +76,7 @@ type errorView struct {
 
 // fail prints an error once, on stderr, and returns its exit status.
 func (s *session) fail(err error) int {
-	e := fault.From(err)
+	e := s.sourced(fault.From(err))
 	if s.asJSON {
 		v := errorView{Protocol: "error.v1", Code: e.Code, Field: e.Field, Message: e.Error(), Remediation: e.Remedy, Details: e.Details}
 		if v.Details == nil {
@@ -95,6 +95,23 @@ func (s *session) fail(err error) int {
 		_, _ = fmt.Fprintf(s.err, "  what to do: %s\n", printable(e.Remedy))
 	}
 	return exitOf(e)
+}
+
+// sourced adds to an engine that cannot be reached who said where it is: a variable
+// of the environment is seen nowhere else.
+func (s *session) sourced(e *fault.Error) *fault.Error {
+	switch e.Code {
+	case fault.DaemonUnreachable, fault.DaemonPermission, fault.EngineTimeout:
+	default:
+		return e
+	}
+	if s.cfg == nil {
+		return e
+	}
+	for name, from := range s.cfg.Endpoints() {
+		e = e.With(string(name), from)
+	}
+	return e
 }
 
 // visible writes what a terminal would obey or not show (C1 controls, bidirectional

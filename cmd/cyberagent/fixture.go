@@ -159,7 +159,7 @@ func (s *session) answerInspection(ctx context.Context, svc fixture.Service, dig
 	}
 	for _, r := range j.Refused {
 		v.Blockers = append(v.Blockers, map[string]string{
-			"reason_code": string(r.Reason), "detail": r.Detail, "advice": admission.Advice(r.Remediation),
+			"reason_code": string(r.Reason), "detail": r.Detail, "advice": r.Advice,
 		})
 	}
 	if !v.Ready {

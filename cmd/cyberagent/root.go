@@ -44,6 +44,7 @@ type session struct {
 	flags  map[string]string
 	args   []string // as typed
 	code   int
+	cfg    *config.Config // as loaded; nil before
 	// unknown is the error of a verb that help was asked about and that is none.
 	unknown error
 }
@@ -211,6 +212,9 @@ func globalFlags(s *session) []cli.Flag {
 // load reads the configuration and says what is ignored.
 func (s *session) load() (config.Config, error) {
 	cfg, err := config.Load(config.Input{Lookup: s.lookup, Flags: s.flags})
+	if err == nil {
+		s.cfg = &cfg
+	}
 	if err == nil && s.errTerminal {
 		for _, n := range cfg.Notices {
 			_, _ = fmt.Fprintln(s.err, "cyberagent: note:", n)

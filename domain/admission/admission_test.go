@@ -545,3 +545,38 @@ func TestErrorNamesTheFirstAndListsAll(t *testing.T) {
 		}
 	}
 }
+
+func TestAdvice_HasTheValuesOfTheCase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(e *admission.Evidence)
+		want  []string
+	}{
+		"a closed gate": {func(e *admission.Evidence) { e.Gates.WorkspaceSandbox = false }, []string{"add --enable-workspace-sandbox to this command"}},
+		"a socket of the environment": {func(e *admission.Evidence) {
+			e.Engine.Reachability, e.Engine.Endpoint = admission.Unreachable, "docker.socket is /x, from Y"
+		}, []string{"docker.socket is /x, from Y"}},
+		"an absent image":       {func(e *admission.Evidence) { e.Image.Present, e.Image.From = false, "image.docker is from Y" }, []string{"image.docker is from Y"}},
+		"a paused Run":          {func(e *admission.Evidence) { e.Run.Status = run.Paused }, []string{"cyberagent run resume run_1"}},
+		"another profile":       {func(e *admission.Evidence) { e.Run.Profile.Profile = run.ProfileNone }, []string{"cyberagent run profile run_1 docker"}},
+		"another permission":    {func(e *admission.Evidence) { e.Run.Permission.Permission = run.ReadOnly }, []string{"cyberagent run permission run_1 workspace_access"}},
+		"no Drydock":            {func(e *admission.Evidence) { e.Drydock = &admission.DrydockFacts{} }, []string{"cyberagent drydock create run_1"}},
+		"a delivered Drydock":   {func(e *admission.Evidence) { e.Drydock.Drydock.Status = drydock.Delivered }, []string{"cyberagent drydock checkpoint run_1"}},
+		"a Drydock in doubt":    {func(e *admission.Evidence) { e.Drydock.Drydock.Status = drydock.RecoveryRequired }, []string{"cyberagent drydock status run_1"}},
+		"an earlier generation": {func(e *admission.Evidence) { e.Requested.Generation = 1 << 20 }, []string{"--generation ", "--checkpoint ckpt_"}},
+		"files that changed":    {func(e *admission.Evidence) { e.Drydock.Drifted = true }, []string{"cyberagent drydock checkpoint run_1"}},
+	} {
+		e := evidence()
+		c.spoil(&e)
+		refused := admission.Evaluate(e)
+		if len(refused) == 0 {
+			t.Errorf("%s is not refused", name)
+			continue
+		}
+		for _, want := range c.want {
+			if got := refused[0].Advice; !strings.Contains(got, want) || strings.Contains(got, "RUN") || strings.Contains(got, "DIR") {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+	}
+}

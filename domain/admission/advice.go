@@ -1,5 +1,14 @@
 package admission
 
+import (
+	"fmt"
+	"strings"
+
+	"cyberagent/domain/drydock"
+	"cyberagent/domain/phrase"
+	"cyberagent/domain/run"
+)
+
 // The remediation words, in the contract's order.
 const (
 	RestartWithGate      Remediation = "restart_with_startup_gate"
@@ -56,5 +65,73 @@ func Remediations() []Remediation {
 	}
 }
 
-// Advice says what to do in one sentence.
+// Advice says what to do in one sentence, with RUN and DIR for what is not known.
 func Advice(r Remediation) string { return advices[r] }
+
+// advise is Advice with the values of a case.
+func advise(r Remediation, e Evidence) string {
+	text := adviseCase(r, e)
+	if from := source(r, e); from != "" {
+		text += "; " + from
+	}
+	return text
+}
+
+func adviseCase(r Remediation, e Evidence) string {
+	switch r {
+	case RestartWithGate:
+		if missing := e.Gates.Missing(); len(missing) > 0 {
+			return "add " + strings.Join(missing, " ") + " to this command"
+		}
+	case UseActiveRun:
+		if e.Run != nil && e.Run.Status != run.Active {
+			return e.Run.Remedy()
+		}
+	case CreateDrydock:
+		return filled(adviseDrydock(e), e)
+	case UseCurrentGeneration, UseCurrentCheckpoint:
+		if e.Drydock != nil && e.Drydock.Present && e.Drydock.Drydock.Status == drydock.Ready {
+			d := e.Drydock.Drydock
+			return fmt.Sprintf("pass --generation %d --checkpoint %s", d.Generation, d.Checkpoint)
+		}
+	}
+	return filled(advices[r], e)
+}
+
+// filled puts the Run's values in for the words that stand for them.
+func filled(text string, e Evidence) string {
+	if e.Run == nil {
+		return text
+	}
+	return strings.NewReplacer("RUN", string(e.Run.ID), "DIR", phrase.Word(e.Run.Workspace)).Replace(text)
+}
+
+// adviseDrydock depends on what became of the Drydock.
+func adviseDrydock(e Evidence) string {
+	if e.Drydock == nil {
+		return advices[CreateDrydock]
+	}
+	switch e.Drydock.Drydock.Status {
+	case drydock.Delivered:
+		return "it is ready again after `cyberagent drydock checkpoint RUN`"
+	case drydock.Preparing, drydock.RecoveryRequired, drydock.Ready:
+		return "look at `cyberagent drydock status RUN`"
+	case drydock.Cleaned:
+	}
+	return "create one with `cyberagent drydock create RUN`"
+}
+
+// source says who gave the value that a remediation corrects.
+func source(r Remediation, e Evidence) string {
+	switch r {
+	case StartDocker, StartContainerd, GrantSocket:
+		if e.Engine != nil {
+			return e.Engine.Endpoint
+		}
+	case ConfigureImage, BuildImage, RebuildImage:
+		if e.Image != nil && e.Image.Configured != "" {
+			return e.Image.From
+		}
+	}
+	return ""
+}

@@ -18,6 +18,8 @@ type Verdict struct {
 	BlockedBy   Blocker
 	Remediation Remediation
 	Detail      string
+	Advice      string // what to do, with the values of this case
+	Source      string // who gave the value that is refused, empty where nobody did
 }
 
 // Check is one rule. Evaluate returns every refusal of its rule; none means
@@ -41,7 +43,8 @@ func Evaluate(e Evidence) []Verdict {
 	var refused []Verdict
 	for _, c := range Checks() {
 		for _, v := range c.Evaluate(e) {
-			v.Check = c.ID
+			v.Check, v.Source = c.ID, source(v.Remediation, e)
+			v.Advice = advise(v.Remediation, e)
 			refused = append(refused, v)
 		}
 	}
@@ -55,7 +58,7 @@ func Error(refused []Verdict) error {
 		return nil
 	}
 	first := refused[0]
-	e := fault.New(first.Reason, "%s", first.Detail).Hint("%s", Advice(first.Remediation)).
+	e := fault.New(first.Reason, "%s", first.Detail).Hint("%s", first.Advice).
 		With("blocked_by", string(first.BlockedBy)).With("remediation", string(first.Remediation))
 	all := ""
 	for i, v := range refused {

@@ -58,6 +58,9 @@ type EngineFacts struct {
 	Engine       isolation.Engine
 	Reachability Reachability
 	Detail       string
+	// Endpoint says where it was looked for, and who said so, in words for a person;
+	// it is no fact that anything is bound to.
+	Endpoint string `json:"-"`
 
 	Version       string
 	APIVersion    string // negotiated
@@ -86,6 +89,7 @@ type EngineFacts struct {
 // ImageFacts are what an engine says about the configured image.
 type ImageFacts struct {
 	Configured  string // as configured, may be empty or malformed
+	From        string `json:"-"` // who configured it, as Endpoint
 	Present     bool
 	ID          string // the engine's own id, "sha256:…"
 	OS          string

@@ -67,7 +67,9 @@ const None = "none"
 // looked at, the answer is not ready.
 func Answer(e Evidence, refused []Verdict, evidence string, now time.Time) Readiness {
 	if len(refused) == 0 && !e.Complete() {
-		refused = []Verdict{refuse(fault.Internal, "backend_not_ready", RetryReadiness, "not everything could be looked at")}
+		v := refuse(fault.Internal, "backend_not_ready", RetryReadiness, "not everything could be looked at")
+		v.Advice = advise(RetryReadiness, e)
+		refused = []Verdict{v}
 	}
 	r := Readiness{
 		Protocol: ReadinessProtocol, Backend: Backend, Status: StatusReady,
@@ -97,7 +99,7 @@ func Answer(e Evidence, refused []Verdict, evidence string, now time.Time) Readi
 		}
 		r.BlockedBy = append(r.BlockedBy, v.BlockedBy)
 		r.Remediation = append(r.Remediation, v.Remediation)
-		r.Blockers = append(r.Blockers, BlockerFact{v.Reason, v.BlockedBy, v.Remediation, v.Detail, Advice(v.Remediation)})
+		r.Blockers = append(r.Blockers, BlockerFact{v.Reason, v.BlockedBy, v.Remediation, v.Detail, v.Advice})
 	}
 	return r
 }

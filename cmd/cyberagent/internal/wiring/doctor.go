@@ -31,7 +31,7 @@ func OpenDoctor(ctx context.Context, cfg config.Config) (*doctor.Service, func()
 			}
 			return l, func() { _ = l.Close() }, nil
 		},
-		ImageDigest: cfg.ImageDigest, Projects: cfg.Image.Projects, AllowDesktop: cfg.Docker.AllowDesktop, Home: cfg.Home,
+		ImageDigest: cfg.ImageDigest, ImageFrom: cfg.ImageFrom, Projects: cfg.Image.Projects, AllowDesktop: cfg.Docker.AllowDesktop, Home: cfg.Home,
 	}
 	names := []isolation.Engine{isolation.Engine(cfg.Engine)}
 	if cfg.Engine == "auto" {

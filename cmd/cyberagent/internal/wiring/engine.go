@@ -30,12 +30,12 @@ type adapters struct {
 }
 
 func newAdapters(cfg config.Config) (adapters, error) {
-	d, err := docker.New(docker.Config{Socket: cfg.Docker.Socket, Dir: filepath.Join(cfg.Home, "docker")})
+	d, err := docker.New(docker.Config{Socket: cfg.Docker.Socket, Named: cfg.EndpointFrom(isolation.Docker), Dir: filepath.Join(cfg.Home, "docker")})
 	if err != nil {
 		return adapters{}, err
 	}
 	c, err := containerd.New(containerd.Config{
-		Address: cfg.Containerd.Address, Namespace: cfg.Containerd.Namespace,
+		Address: cfg.Containerd.Address, Named: cfg.EndpointFrom(isolation.Containerd), Namespace: cfg.Containerd.Namespace,
 		Runtime: cfg.Containerd.Runtime, Binary: cfg.Containerd.Binary, Dir: filepath.Join(cfg.Home, "containerd"),
 	})
 	return adapters{d, c}, err
@@ -73,7 +73,7 @@ func engineModule(notice Notice) fx.Option {
 		},
 		func(cfg config.Config, a adapters) *engines.Auto {
 			return &engines.Auto{
-				Judge:   engines.Judge{ImageDigest: cfg.ImageDigest, AllowDesktop: cfg.Docker.AllowDesktop},
+				Judge:   engines.Judge{ImageDigest: cfg.ImageDigest, ImageFrom: cfg.ImageFrom, AllowDesktop: cfg.Docker.AllowDesktop},
 				Engines: a.all(), Notice: notice,
 			}
 		},

@@ -20,7 +20,7 @@ func engineCheckModule() fx.Option {
 			return &enginecheck.Service{
 				Engine: e, Masks: m, Meter: meter, Clock: c, IDs: i, Installation: l.Installation(),
 				Scratches:   scratches{host.NewScratch(filepath.Join(cfg.Home, "checks"))},
-				ImageDigest: cfg.ImageDigest, AllowDesktop: cfg.Docker.AllowDesktop,
+				ImageDigest: cfg.ImageDigest, ImageFrom: cfg.ImageFrom, AllowDesktop: cfg.Docker.AllowDesktop,
 			}
 		},
 	))

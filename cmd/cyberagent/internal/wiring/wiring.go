@@ -21,6 +21,7 @@ import (
 	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
 	"cyberagent/config"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 	"cyberagent/internal/cleantext"
 	"cyberagent/ports"
@@ -116,7 +117,7 @@ func ledgerModule() fx.Option {
 	return fx.Module("ledger", fx.Provide(func(made *closers, cfg config.Config) (ports.Ledger, error) {
 		l, err := ledger.Open(context.Background(), ledger.Config{Path: cfg.Ledger.Path})
 		if err != nil {
-			return nil, err
+			return nil, fault.From(err).With("ledger.path", cfg.Ledger.Path+", from "+cfg.Whence("ledger.path"))
 		}
 		made.add(l.Close)
 		return l, nil
@@ -164,7 +165,7 @@ func appModule() fx.Option {
 		) *standardcode.Service {
 			return &standardcode.Service{
 				Ledger: l, Engine: e, EngineFor: find, Worktrees: w, Masks: m, Meter: meter, Clock: c, IDs: i, Locks: o,
-				Settings: standardcode.Settings{ImageDigest: cfg.ProjectDigest, AllowDesktop: cfg.Docker.AllowDesktop},
+				Settings: standardcode.Settings{ImageDigest: cfg.ProjectDigest, ImageFrom: cfg.ImageFrom, AllowDesktop: cfg.Docker.AllowDesktop},
 			}
 		},
 	))
