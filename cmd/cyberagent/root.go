@@ -166,7 +166,7 @@ func refuseUsage(s *session, c *cli.Command, asJSON bool) {
 	asJSON = asJSON || c.Name == standardCode || c.Name == commandRuntime
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		s.begin(asJSON)
-		return fault.New(fault.InvalidArgument, "%s", err).Hint("see `%s --help`", c.FullName())
+		return unparsed(c, err)
 	}
 	for _, verb := range c.Commands {
 		refuseUsage(s, verb, asJSON)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func groupAction(_ context.Context, c *cli.Command) error {
 
 func unknownVerb(c *cli.Command, typed string) error {
 	e := fault.New(fault.InvalidArgument, "%q is not a verb of `%s`", typed, c.FullName()).At("verb")
-	if meant := meant(c.Root(), typed); len(meant) > 0 {
+	if meant := meant(c, typed); len(meant) > 0 {
 		return e.Hint("did you mean `%s`? See also `%s --help`", strings.Join(meant, "` or `"), c.FullName())
 	}
 	return e.Hint("see `%s --help`", c.FullName())
@@ -71,8 +72,9 @@ func unknownVerb(c *cli.Command, typed string) error {
 // mostMeant is how many verbs are offered; of more nobody can choose.
 const mostMeant = 4
 
-// meant are the verbs of that name anywhere, or those whose names are nearest to it.
-func meant(root *cli.Command, typed string) (verbs []string) {
+// meant are the verbs of that name anywhere, or those whose names are nearest to it;
+// those of the group where it was typed come first.
+func meant(group *cli.Command, typed string) (verbs []string) {
 	best := -1
 	var walk func(c *cli.Command)
 	walk = func(c *cli.Command) {
@@ -93,7 +95,57 @@ func meant(root *cli.Command, typed string) (verbs []string) {
 			walk(sub)
 		}
 	}
-	walk(root)
+	walk(group.Root())
 	verbs = slices.Compact(verbs)
+	slices.SortStableFunc(verbs, func(a, b string) int { return cmp.Compare(elsewhere(group, a), elsewhere(group, b)) })
 	return verbs[:min(len(verbs), mostMeant)]
+}
+
+// elsewhere is 0 for a verb of the group, and 1 for all others.
+func elsewhere(group *cli.Command, verb string) int {
+	if strings.HasPrefix(verb, group.FullName()+" ") {
+		return 0
+	}
+	return 1
+}
+
+// undefined is how the library's parser begins to say that it does not know a flag;
+// it has no type for that.
+const undefined = "flag provided but not defined: -"
+
+// unparsed is the answer to what the parser of a verb does not understand.
+func unparsed(c *cli.Command, err error) error {
+	e := fault.New(fault.InvalidArgument, "%s", err)
+	typed, ok := strings.CutPrefix(err.Error(), undefined)
+	if !ok {
+		return e.Hint("see `%s --help`", c.FullName())
+	}
+	typed = strings.TrimLeft(typed, "-")
+	e = fault.New(fault.InvalidArgument, "%q is no flag of `%s`", dashed(typed), c.FullName()).At("flag")
+	if near := nearFlag(c, typed); near != "" {
+		return e.Hint("did you mean %s? See also `%s --help`", dashed(near), c.FullName())
+	}
+	return e.Hint("see `%s --help`", c.FullName())
+}
+
+func dashed(flag string) string {
+	if len(flag) == 1 {
+		return "-" + flag
+	}
+	return "--" + flag
+}
+
+// nearFlag is the flag of a verb, or of all verbs, whose name is nearest to what was
+// typed; empty when none is near.
+func nearFlag(c *cli.Command, typed string) (best string) {
+	for _, level := range c.Lineage() {
+		for _, f := range level.VisibleFlags() {
+			for _, name := range f.Names() {
+				if len(name) > 1 && nearest.Close(typed, name) && (best == "" || nearest.Distance(typed, name) < nearest.Distance(typed, best)) {
+					best = name
+				}
+			}
+		}
+	}
+	return best
 }

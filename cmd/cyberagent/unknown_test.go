@@ -40,6 +40,8 @@ func TestUnknownVerb_NamesWhatWasMeant(t *testing.T) {
 	for line, want := range map[string]string{
 		"events --help":          "`cyberagent run events`",
 		"events":                 "`cyberagent run events`",
+		"drydock creat":          "did you mean `cyberagent drydock create` or `cyberagent run create`?",
+		"run creat":              "did you mean `cyberagent run create` or `cyberagent drydock create`?",
 		"run shwo":               "`cyberagent run show`",
 		"help permision":         "`cyberagent run permission`",
 		"docker-execute":         "`cyberagent run standard-code execute`",
@@ -47,6 +49,27 @@ func TestUnknownVerb_NamesWhatWasMeant(t *testing.T) {
 		"run frobnicate --help":  "see `cyberagent run --help`",
 		"drydock help wisible":   "see `cyberagent drydock --help`",
 		"config help nothing me": "see `cyberagent config --help`",
+	} {
+		out, errs, code := typed(line)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "invalid_argument") {
+			t.Errorf("%q: exit status %d, %s%s", line, code, out, errs)
+		}
+		if strings.HasPrefix(want, "see") && strings.Contains(errs, "did you mean") {
+			t.Errorf("%q: a guess: %s", line, errs)
+		}
+	}
+}
+
+func TestUnknownFlag_NamesTheNearestOne(t *testing.T) {
+	for line, want := range map[string]string{
+		"run standard-code readiness RUN --toolchian go": "did you mean --toolchain?",
+		"run standard-code readiness RUN --toolchian=go": "did you mean --toolchain?",
+		"run create x --workspac .":                      "did you mean --workspace?",
+		"drydock deliver RUN --ot x":                     "did you mean --out?",
+		"run list --outptu json":                         "did you mean --output?", // of every verb
+		"--hom /x run list":                              "did you mean --home?",
+		"run list --frobnicate":                          "see `cyberagent run list --help`",
+		"run list -z":                                    "see `cyberagent run list --help`",
 	} {
 		out, errs, code := typed(line)
 		if code != exitUsage || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "invalid_argument") {
