@@ -122,8 +122,14 @@ func printGC(w io.Writer, v drydocks.GCView) {
 	for _, c := range v.Compact {
 		_, _ = fmt.Fprintf(w, "compacted   %s: %d to %d bytes\n", c.DrydockID, c.BytesBefore, c.BytesAfter)
 	}
-	if v.DryRun {
+	over := len(v.Remove) > 0
+	switch {
+	case v.DryRun && over:
 		_, _ = fmt.Fprintf(w, "digest      %s\n\nTo do it:\n  cyberagent drydock gc --confirm %s\n", v.Digest, v.Digest)
+	case v.DryRun:
+		_, _ = fmt.Fprintf(w, "no Drydock is over: nothing would be removed\n\nTo compact the Checkpoints of all others:\n  cyberagent drydock gc --confirm %s\n", v.Digest)
+	case !over && len(v.Compact) == 0:
+		_, _ = fmt.Fprintln(w, "nothing was removed and nothing was to be compacted")
 	}
 }
 
@@ -146,6 +152,9 @@ func drydockReconcile(s *session) *cli.Command {
 					printKept(w, "finished", v.Finished)
 					printKept(w, "kept", v.Kept)
 					printDoubts(w, "stray", v.Strays)
+					if len(v.Finished)+len(v.Kept)+len(v.Strays) == 0 {
+						_, _ = fmt.Fprintln(w, "nothing to finish, and nothing is in doubt")
+					}
 				})
 			})
 		},

@@ -235,6 +235,10 @@ func sandboxList(s *session) *cli.Command {
 				}
 				v := approvalList{"standard-code-approval-list.v1", all}
 				return s.answer(v, func(w io.Writer) {
+					if len(all) == 0 {
+						_, _ = fmt.Fprintln(w, map[bool]string{true: "nothing waits for a decision", false: "no command was prepared yet"}[pending])
+						return
+					}
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 					_, _ = fmt.Fprintln(tw, "PREPARATION\tSTATUS\tRUN\tCOMMAND")
 					for _, a := range all {
