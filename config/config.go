@@ -88,11 +88,13 @@ type Input struct {
 // Load reads every layer and returns config_invalid, naming file, line and key,
 // for anything that is not understood.
 func Load(in Input) (Config, error) {
-	home, err := homeDir(in)
+	home, origin, where, err := homeDir(in)
 	if err != nil {
 		return Config{}, err
 	}
-	c := Config{Home: home, File: filepath.Join(home, "config.yaml"), Origins: map[string]Origin{}, from: map[string]string{}}
+	c := Config{
+		Home: home, File: filepath.Join(home, "config.yaml"), Origins: map[string]Origin{homeKey: origin}, from: map[string]string{homeKey: where},
+	}
 	for _, k := range keys() {
 		if err := k.set(&c, k.def(home)); err != nil {
 			return c, err
@@ -158,26 +160,31 @@ func (c *Config) put(k key, v string, from Origin, where string) error {
 	return nil
 }
 
-// homeDir is CYBERAGENT_HOME, or the XDG data directory.
-func homeDir(in Input) (string, error) {
-	if v, ok := in.Flags["home"]; ok && v != "" {
-		return absolute("home", v)
+// homeKey names the home among Origins. It cannot be in the file, which lies there.
+const homeKey = "home"
+
+// homeDir is CYBERAGENT_HOME, or the XDG data directory, and who said so.
+func homeDir(in Input) (home string, origin Origin, where string, err error) {
+	if v, ok := in.Flags[homeKey]; ok && v != "" {
+		home, err = absolute(homeKey, v)
+		return home, FromFlag, "--home", err
 	}
 	if v, ok := in.Lookup("CYBERAGENT_HOME"); ok && v != "" {
-		return absolute("CYBERAGENT_HOME", v)
+		home, err = absolute("CYBERAGENT_HOME", v)
+		return home, FromEnvironment, "CYBERAGENT_HOME", err
 	}
 	if v, ok := in.Lookup("XDG_DATA_HOME"); ok && filepath.IsAbs(v) {
-		return filepath.Join(v, "cyberagent"), nil
+		return filepath.Join(v, "cyberagent"), FromEnvironment, "XDG_DATA_HOME", nil
 	}
 	if runtime.GOOS == "windows" {
 		if v, ok := in.Lookup("LOCALAPPDATA"); ok && v != "" {
-			return filepath.Join(v, "cyberagent"), nil
+			return filepath.Join(v, "cyberagent"), FromDefault, "", nil
 		}
 	}
 	if v, ok := in.Lookup("HOME"); ok && filepath.IsAbs(v) {
-		return filepath.Join(v, ".local", "share", "cyberagent"), nil
+		return filepath.Join(v, ".local", "share", "cyberagent"), FromDefault, "", nil
 	}
-	return "", fault.New(fault.ConfigInvalid, "no home directory is known").At("CYBERAGENT_HOME").
+	return "", FromDefault, "", fault.New(fault.ConfigInvalid, "no home directory is known").At("CYBERAGENT_HOME").
 		Hint("set CYBERAGENT_HOME to an absolute path")
 }
 

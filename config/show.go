@@ -1,8 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
+	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
 )
 
@@ -37,6 +41,21 @@ func (c Config) Whence(name string) string {
 	case FromDefault:
 	}
 	return "the default"
+}
+
+// Begun says whether there is a ledger to work with. It returns not_found for a home
+// without one: a mistyped name would silently begin another.
+func (c Config) Begun() error {
+	if _, err := os.Lstat(c.Ledger.Path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else may be wrong with it says who opens it
+	}
+	key := "ledger.path"
+	if c.Origins[key] == FromDefault {
+		key = homeKey
+	}
+	return fault.New(fault.NotFound, "there is no ledger at %s", c.Ledger.Path).At(key).
+		Hint("begin with `cyberagent run create TITLE --workspace DIR`, which makes it, or correct the %s, which is from %s",
+			map[string]string{homeKey: "home", "ledger.path": "path"}[key], c.Whence(key))
 }
 
 // EndpointFrom says where an engine is looked for, and who said so.

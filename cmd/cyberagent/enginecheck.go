@@ -23,7 +23,7 @@ func engineCheck(s *session) *cli.Command {
 			if err := none(c); err != nil {
 				return err
 			}
-			return s.open(ctx, func(app wiring.App) error {
+			return s.openNew(ctx, func(app wiring.App) error {
 				r, err := app.EngineCheck.Check(ctx)
 				if err != nil {
 					return err

@@ -238,12 +238,29 @@ func (s *session) openForEngine(ctx context.Context, use func(wiring.App) error)
 	return s.open(ctx, use, wiring.AskAhead(ctx))
 }
 
-// open builds the product for one verb; the verb runs inside use.
+// open builds the product for one verb; the verb runs inside use. A home that was
+// never begun is refused.
 func (s *session) open(ctx context.Context, use func(wiring.App) error, more ...wiring.Option) error {
+	cfg, err := s.load()
+	if err == nil {
+		err = cfg.Begun()
+	}
+	if err != nil {
+		return err
+	}
+	return s.openAt(ctx, cfg, use, more...)
+}
+
+// openNew is open for a verb that may be the first one of a home, and makes it.
+func (s *session) openNew(ctx context.Context, use func(wiring.App) error) error {
 	cfg, err := s.load()
 	if err != nil {
 		return err
 	}
+	return s.openAt(ctx, cfg, use)
+}
+
+func (s *session) openAt(ctx context.Context, cfg config.Config, use func(wiring.App) error, more ...wiring.Option) error {
 	app, stop, err := wiring.Open(ctx, cfg, func(sentence string) {
 		_, _ = fmt.Fprintln(s.err, "cyberagent: note:", printable(sentence))
 	}, more...)

@@ -44,7 +44,7 @@ func runCreate(s *session) *cli.Command {
 				return err
 			}
 			in.OperationKey = keyOr(in.OperationKey)
-			return s.open(ctx, func(app wiring.App) error {
+			return s.openNew(ctx, func(app wiring.App) error {
 				v, err := app.Runs.Create(ctx, in)
 				if err != nil {
 					return err

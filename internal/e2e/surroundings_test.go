@@ -15,6 +15,7 @@ import (
 type verb struct {
 	args           []string
 	ledger, engine bool
+	begins         bool // makes a ledger where there is none
 }
 
 func (f *flow) verbs(a approved) map[string]verb {
@@ -24,7 +25,7 @@ func (f *flow) verbs(a approved) map[string]verb {
 	}
 	adm := "adm" + unknownTail
 	return map[string]verb{
-		"run create":                  {args: []string{"another", "--workspace", f.path}, ledger: true},
+		"run create":                  {args: []string{"another", "--workspace", f.path}, ledger: true, begins: true},
 		"run list":                    {ledger: true},
 		"run show":                    {args: []string{f.run}, ledger: true},
 		"run events":                  {args: []string{f.run}, ledger: true},
@@ -62,7 +63,7 @@ func (f *flow) verbs(a approved) map[string]verb {
 		"drydock gc":                {ledger: true},
 		"drydock reconcile":         {ledger: true},
 		"engine list":               {},
-		"engine check":              {ledger: true}, // an engine that is away is its answer
+		"engine check":              {ledger: true, begins: true}, // an engine that is away is its answer
 		"fixture build":             {engine: true},
 		"fixture inspect":           {engine: true},
 		"selftest crash":            {args: []string{"--repeat", "1", "--edge", "start:intent"}, engine: true},
@@ -135,6 +136,11 @@ func TestSurroundings_EveryVerbRefusesBadOnesWithACodeAndARemedy(t *testing.T) {
 	foreign := filepath.Join(h.dir, "foreign")
 	must(t, os.Mkdir(foreign, 0o500))
 	must(t, os.Chmod(h.dir, 0o755))
+	t.Cleanup(func() {
+		if _, err := os.Lstat(filepath.Join(h.dir, "mistyped")); !os.IsNotExist(err) {
+			t.Errorf("a mistyped home was made: %v", err)
+		}
+	})
 
 	ledger := func(v verb) bool { return v.ledger }
 	configured := func(verb) bool { return true }
@@ -151,7 +157,8 @@ func TestSurroundings_EveryVerbRefusesBadOnesWithACodeAndARemedy(t *testing.T) {
 		{"an address on another machine", nil, []string{"--docker-socket", "tcp://192.0.2.1:2375"}, false, configured, "config_invalid", 2},
 		{"a ledger of a newer program", []string{"CYBERAGENT_HOME=" + newer}, nil, false, ledger, "ledger_schema_newer", 3},
 		{"a directory in the ledger's place", []string{"CYBERAGENT_LEDGER_PATH=" + h.dir}, nil, false, ledger, "ledger_unusable", 1},
-		{"a full disk", []string{"CYBERAGENT_HOME=" + full}, nil, false, ledger, "disk_full", 1},
+		{"a full disk", []string{"CYBERAGENT_HOME=" + full}, nil, false, func(v verb) bool { return v.begins }, "disk_full", 1},
+		{"a home that was never begun", []string{"CYBERAGENT_HOME=" + filepath.Join(h.dir, "mistyped")}, nil, false, func(v verb) bool { return v.ledger && !v.begins }, "not_found", 2},
 		{"a home that is another user's", []string{"CYBERAGENT_HOME=" + foreign}, nil, true, configured, "config_invalid", 2},
 		{"no engine", []string{"CYBERAGENT_DOCKER_SOCKET=" + filepath.Join(h.dir, "nothing")}, nil, false, func(v verb) bool { return v.engine }, "daemon_unreachable", 3},
 		{"a file in the engine's place", []string{"CYBERAGENT_DOCKER_SOCKET=" + filepath.Join(h.state, "ledger.db")}, nil, false, func(v verb) bool { return v.engine }, "daemon_unreachable", 3},
