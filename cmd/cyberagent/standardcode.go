@@ -151,9 +151,10 @@ the same key answers the recorded result and runs nothing.
 
 The answer is JSON on standard output; --output text (before the verb) answers for a
 person. Output of the command is stored nowhere. On a terminal it is shown as it
-comes, each row behind "│ ". Elsewhere beginning and end of the output of a command
-that did not succeed are written to standard error when it has ended; --stream writes
-all of it as it comes, --stream=false nothing beside the JSON answer.
+comes, each row behind "│ ". Elsewhere, in text and in JSON, beginning and end of the
+output of a command that did not succeed are written to standard error when it has
+ended, and nothing of one that succeeded; --stream writes all of it as it comes,
+--stream=false none.
 
 ` + exitStatus,
 		Flags: append(f.flags(),
@@ -182,8 +183,7 @@ all of it as it comes, --stream=false nothing beside the JSON answer.
 				}
 				v, out, err := app.StandardCode.Execute(ctx, in)
 				scr.end()
-				// Standard error has one JSON object when the answer is an error in JSON.
-				if wanted := err != nil || v.Status != result.Succeeded; !stream && (!s.asJSON || err == nil && wanted && !c.IsSet("stream")) {
+				if !stream && !c.IsSet("stream") && s.losesOutput(v, err) {
 					printOutput(s.err, s.gutter(), out)
 				}
 				if err != nil {
@@ -193,6 +193,16 @@ all of it as it comes, --stream=false nothing beside the JSON answer.
 			})
 		},
 	}
+}
+
+// losesOutput says whether what a command wrote would be missed: it did not succeed,
+// and nothing keeps its output. Standard error has one JSON object alone when the
+// answer is an error in JSON.
+func (s *session) losesOutput(v standardcode.Result, err error) bool {
+	if err != nil {
+		return !s.asJSON
+	}
+	return v.Status != result.Succeeded
 }
 
 func (s *session) answerResult(v standardcode.Result) error {

@@ -115,29 +115,44 @@ func TestTerminal_AFailedCommandsOutputIsNotLost(t *testing.T) {
 		flags []string
 		shown int // how often the output is on standard error
 	}{{"by itself", nil, 1}, {"streamed", []string{"--stream"}, 1}, {"refused", []string{"--stream=false"}, 0}} {
-		a := f.MustApprove(t, failing)
-		args := slices.DeleteFunc(f.execute(a), func(s string) bool { return s == "--stream=false" })
-		lab.slots <- struct{}{}
-		x := f.start(t, append(args, c.flags...)...).Wait(t)
-		<-lab.slots
-		if x.code != 5 {
-			t.Fatalf("%s: exit status %d: %s", c.name, x.code, x.stderr)
-		}
-		r := MustDecode[resultView](t, x.stdout)
-		f.MustFollow(t, r)
-		out := string(x.stderr)
-		for _, want := range []string{"wanted 3\n", "got 4\n", "why\n"} {
-			if n := strings.Count(out, want); n != c.shown {
-				t.Errorf("%s: %q is shown %d times, want %d", c.name, want, n, c.shown)
+		for _, format := range []string{"json", "text"} {
+			x := f.shown(t, failing, format, c.flags...)
+			if x.code != 5 {
+				t.Fatalf("%s, %s: exit status %d: %s", c.name, format, x.code, x.stderr)
+			}
+			out := string(x.stderr)
+			for _, want := range []string{"wanted 3\n", "got 4\n", "why\n"} {
+				if n := strings.Count(out, want); n != c.shown {
+					t.Errorf("%s, %s: %q is shown %d times, want %d", c.name, format, want, n, c.shown)
+				}
+			}
+			if c.name == "by itself" && (!strings.Contains(out, " bytes omitted …\n") || strings.Contains(out, "\x1b")) {
+				t.Errorf("%s, %s: not cleaned, or without what was left out", c.name, format)
+			}
+			if c.shown == 0 && out != "" {
+				t.Errorf("%s, %s: %q", c.name, format, out)
 			}
 		}
-		if c.name == "by itself" && (!strings.Contains(out, " bytes omitted …\n") || strings.Contains(out, "\x1b")) {
-			t.Errorf("%s: not cleaned, or without what was left out", c.name)
+	}
+	// Of a command that succeeded the answer is all, unless somebody asked for more.
+	for _, format := range []string{"json", "text"} {
+		if x := f.shown(t, python("-c", "print('fine')"), format); x.code != 0 || len(x.stderr) > 0 || strings.Contains(string(x.stdout), "fine\n") {
+			t.Errorf("succeeded, %s: %d %q\n%s", format, x.code, x.stderr, x.stdout)
 		}
-		if c.shown == 0 && out != "" {
-			t.Errorf("%s: %q", c.name, out)
+		if x := f.shown(t, python("-c", "print('fine')"), format, "--stream"); x.code != 0 || string(x.stderr) != "fine\n" {
+			t.Errorf("streamed, %s: %d %q", format, x.code, x.stderr)
 		}
 	}
-	// Of a command that succeeded the JSON answer is all.
-	MustAnswer[resultView](t, f.start(t, slices.DeleteFunc(f.execute(f.MustApprove(t, python("-c", "print('fine')"))), func(s string) bool { return s == "--stream=false" })...).Wait(t), 0)
+}
+
+// shown runs a command with the output in a format, and no --stream but in flags.
+func (f *flow) shown(t *testing.T, c command, format string, flags ...string) answer {
+	t.Helper()
+	args := slices.DeleteFunc(f.execute(f.MustApprove(t, c)), func(s string) bool { return s == "--stream=false" })
+	args[slices.Index(args, "json")] = format
+	lab.slots <- struct{}{}
+	defer func() { <-lab.slots }()
+	x := f.start(t, append(args, flags...)...).Wait(t)
+	f.take(f.MustStatus(t))
+	return x
 }

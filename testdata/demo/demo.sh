@@ -84,7 +84,7 @@ project() { # toolchain project quiet|loud
 	local code=0 began=$EPOCHREALTIME
 	{
 		show cyberagent --output text run standard-code execute "${command[@]}" --preparation "$preparation" \
-			--approval "$approval" --operation-key execute-1 "${gates[@]}" >"$work/result" 2>"$work/output" || code=$?
+			--approval "$approval" --operation-key execute-1 --stream "${gates[@]}" >"$work/result" 2>"$work/output" || code=$?
 		head -n 1 "$work/result" # the command line
 		sed 's/^/│ /' "$work/output"
 		tail -n +2 "$work/result"
