@@ -10,6 +10,7 @@ import (
 	"cyberagent/domain/deps"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
 
@@ -121,7 +122,7 @@ func (p *project) hold(need deps.Need, held []deps.Package, how string) error {
 		p.record.Leave(need.Toolchain, absent)
 		return nil
 	}
-	return fault.New(fault.DependenciesMiss, "%s names %d packages that were not fetched: %s", need.File, len(missing), first(missing)).
+	return fault.New(fault.DependenciesMiss, "%s names %s fetched: %s", need.File, phrase.Count(len(missing), "package that was not", "packages that were not"), first(missing)).
 		At("project").Hint("%s", how)
 }
 

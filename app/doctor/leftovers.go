@@ -2,11 +2,11 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
 
@@ -51,9 +51,9 @@ func (s *Service) leftovers(ctx context.Context, r *Report, e ports.Engine, fact
 	}
 	switch {
 	case ended > 0:
-		r.add(check, Warning, fmt.Sprintf("%d containers of commands that have ended", ended), "cyberagent run standard-code recover --all")
+		r.add(check, Warning, phrase.Count(ended, "container")+" of commands that have ended", "cyberagent run standard-code recover --all")
 	case len(open) > 0:
-		r.add(check, OK, fmt.Sprintf("%d commands under way; `cyberagent run standard-code recover --all --dry-run` says whether one needs recovery", len(open)), "")
+		r.add(check, OK, phrase.Count(len(open), "command")+" under way; `cyberagent run standard-code recover --all --dry-run` says whether one needs recovery", "")
 	default:
 		r.add(check, OK, "no container of ours, no command under way", "")
 	}

@@ -8,6 +8,7 @@ import (
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
 
@@ -215,7 +216,7 @@ func (s *Service) clean(ctx context.Context, d drydock.Drydock, name string, ans
 }
 
 func pendingCleanup(v CleanupView) error {
-	e := fault.New(fault.CleanupPending, "%d things of the Drydock are left, first %s: %s", len(v.Kept), v.Kept[0].What, v.Kept[0].Why).At("run").
+	e := fault.New(fault.CleanupPending, "left of the Drydock: %s, first %s: %s", phrase.Count(len(v.Kept), "thing"), v.Kept[0].What, v.Kept[0].Why).At("run").
 		Hint("see to what is named, then repeat the same call")
 	for _, k := range v.Kept {
 		e = e.With(k.What, k.Why)

@@ -10,6 +10,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/run"
 	"cyberagent/ports"
 )
@@ -206,8 +207,8 @@ func bounds(rec ports.Records, src drydock.Source) error {
 		}
 	}
 	if len(all) >= limits.DrydocksTotal || same >= limits.DrydocksPerRepo {
-		return fault.New(fault.LimitReached, "%d Drydocks exist, %d of this repository; at most %d and %d are allowed",
-			len(all), same, limits.DrydocksTotal, limits.DrydocksPerRepo).At("run").
+		return fault.New(fault.LimitReached, "there are %s, %d of this repository; at most %d and %d are allowed",
+			phrase.Count(len(all), "Drydock"), same, limits.DrydocksTotal, limits.DrydocksPerRepo).At("run").
 			Hint("see which are over with `cyberagent drydock gc`, or remove one with `cyberagent drydock cleanup RUN`; `cyberagent run list` shows the Runs")
 	}
 	return nil

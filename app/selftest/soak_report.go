@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"cyberagent/domain/phrase"
 )
 
 // SoakProtocol names the answer of `selftest soak`.
@@ -81,9 +83,10 @@ func (r SoakReport) Text(w io.Writer) {
 	for _, f := range r.Failures {
 		_, _ = fmt.Fprintf(w, "FAILED %s %s: %s\n", f.Edge, f.ExecutionID, f.Problem)
 	}
-	_, _ = fmt.Fprintf(w, "%s: %d of %d processes killed (%d that recovered), %d at once, %d commands, %s %s, seed %d, %d s\n",
-		r.Verdict, r.Kills, r.Wanted, r.Recoveries, r.Parallel, r.Commands, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
-	_, _ = fmt.Fprintf(w, "%d starts (at most %d of one command), %d admissions with %d ends (%s), %d leaks, %d late\n",
-		r.Starts, r.MostStarts, r.Admissions, r.Receipts, ends(r.Ends), r.Leaks, r.Late)
+	_, _ = fmt.Fprintf(w, "%s: %d of %d processes killed (%d that recovered), %d at once, %s, %s %s, seed %d, %d s\n",
+		r.Verdict, r.Kills, r.Wanted, r.Recoveries, r.Parallel, phrase.Count(r.Commands, "command"), r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
+	_, _ = fmt.Fprintf(w, "%s (at most %d of one command), %s with %s (%s), %s, %d late\n",
+		phrase.Count(r.Starts, "start"), r.MostStarts, phrase.Count(r.Admissions, "admission"), phrase.Count(r.Receipts, "end"), ends(r.Ends),
+		phrase.Count(r.Leaks, "leak"), r.Late)
 	r.footer(w)
 }

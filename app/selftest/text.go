@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"cyberagent/domain/phrase"
 )
 
 // Text writes the report for a person.
@@ -22,15 +24,15 @@ func (r Report) Text(w io.Writer) {
 	for _, f := range r.Failures {
 		_, _ = fmt.Fprintf(w, "FAILED %s %s: %s\n", f.Edge, f.ExecutionID, f.Problem)
 	}
-	_, _ = fmt.Fprintf(w, "%s: %d edges, %d repeats each, %s %s, seed %d, %d s\n",
-		r.Verdict, len(r.Edges), r.Repeat, r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
+	_, _ = fmt.Fprintf(w, "%s: %s, %s each, %s %s, seed %d, %d s\n",
+		r.Verdict, phrase.Count(len(r.Edges), "edge"), phrase.Count(r.Repeat, "repeat"), r.Engine, r.EngineVersion, r.Seed, r.TookMillis/1000)
 	r.footer(w)
 }
 
 // footer says what was taken away and what was kept.
 func (r Common) footer(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "cleaned up: %d decoy containers, %d left containers, home removed: %t\n",
-		r.CleanUp.Decoys, r.CleanUp.Containers, r.CleanUp.HomeRemoved)
+	_, _ = fmt.Fprintf(w, "cleaned up: %s, %s, home removed: %t\n",
+		phrase.Count(r.CleanUp.Decoys, "decoy container"), phrase.Count(r.CleanUp.Containers, "left container"), r.CleanUp.HomeRemoved)
 	if r.Kept != "" {
 		_, _ = fmt.Fprintf(w, "evidence: %s\n", r.Kept)
 	}

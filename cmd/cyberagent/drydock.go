@@ -17,6 +17,7 @@ import (
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 )
 
 func drydockGroup(s *session) *cli.Command {
@@ -83,8 +84,8 @@ func printSource(w io.Writer, v drydocks.SourceView, flags string) {
 	if branch == "" {
 		branch = "detached"
 	}
-	_, _ = fmt.Fprintf(w, "source      %s\ncommit      %s (%s)\nfiles       %d, %d bytes\n",
-		printable(v.Source.TopLevel), v.Source.HeadCommit, printable(branch), v.Source.Entries, v.Source.Bytes)
+	_, _ = fmt.Fprintf(w, "source      %s\ncommit      %s (%s)\nfiles       %d, %s\n",
+		printable(v.Source.TopLevel), v.Source.HeadCommit, printable(branch), v.Source.Entries, phrase.Count(v.Source.Bytes, "byte"))
 	d := v.Source.Dirty
 	if d.Modified+d.Untracked > 0 {
 		_, _ = fmt.Fprintf(w, "not copied  %d modified, %d untracked:\n", d.Modified, d.Untracked)
@@ -116,7 +117,7 @@ func printDrydock(w io.Writer, v drydocks.View) {
 		_, _ = fmt.Fprintf(w, "pending     %s\n", v.Pending)
 	}
 	if v.CheckpointBytes > 0 {
-		_, _ = fmt.Fprintf(w, "history     %d bytes of Checkpoints\n", v.CheckpointBytes)
+		_, _ = fmt.Fprintf(w, "history     %s of Checkpoints\n", phrase.Count(v.CheckpointBytes, "byte"))
 	}
 	for i, p := range v.Drift {
 		label := ""

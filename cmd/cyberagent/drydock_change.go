@@ -12,6 +12,7 @@ import (
 	"cyberagent/app/drydocks"
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/id"
+	"cyberagent/domain/phrase"
 )
 
 func confirmFlag(dst *string) cli.Flag {
@@ -99,7 +100,7 @@ func printPlan(w io.Writer, v drydocks.PlanView, verb, target string) {
 	case v.Interrupted:
 		_, _ = fmt.Fprintln(w, "NOTE        a rewind was cut off: the files are not recorded before they are replaced")
 	case v.Unrecorded > 0:
-		_, _ = fmt.Fprintf(w, "unrecorded  %d paths, recorded as a Checkpoint first\n", v.Unrecorded)
+		_, _ = fmt.Fprintf(w, "unrecorded  %s, recorded as a Checkpoint first\n", phrase.Count(v.Unrecorded, "path"))
 	}
 	for _, b := range v.Blocked {
 		_, _ = fmt.Fprintf(w, "BLOCKED     %s (%s) stands in the way\n", printable(b.Path), b.Reason)
@@ -180,10 +181,10 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 					return err
 				}
 				return s.answer(v, func(w io.Writer) {
-					_, _ = fmt.Fprintf(w, "patch       %s\nsha256      %s\nsize        %d bytes\nchanged     %s\nbase        %s\ntree        %s\n",
-						printable(v.File), v.SHA256, v.Bytes, counts(v.Changed), v.BaseCommit, v.Tree)
+					_, _ = fmt.Fprintf(w, "patch       %s\nsha256      %s\nsize        %s\nchanged     %s\nbase        %s\ntree        %s\n",
+						printable(v.File), v.SHA256, phrase.Count(v.Bytes, "byte"), counts(v.Changed), v.BaseCommit, v.Tree)
 					if v.EmptyDirectories > 0 {
-						_, _ = fmt.Fprintf(w, "left out    %d empty directories: a patch has none\n", v.EmptyDirectories)
+						_, _ = fmt.Fprintf(w, "left out    %s: a patch has none\n", phrase.Count(v.EmptyDirectories, "empty directory"))
 					}
 					for _, x := range v.Excluded {
 						_, _ = fmt.Fprintf(w, "left out    %s (%s)\n", printable(x.Path), x.Reason)

@@ -11,6 +11,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/id"
+	"cyberagent/domain/phrase"
 )
 
 func drydockRepair(s *session) *cli.Command {
@@ -68,7 +69,7 @@ that cannot be proven to be the Drydock's own is kept and named.`,
 func printCleanup(w io.Writer, v drydocks.CleanupView) {
 	_, _ = fmt.Fprintf(w, "drydock     %s\nstatus      %s\n", v.DrydockID, v.Status)
 	if v.DryRun {
-		_, _ = fmt.Fprintf(w, "files       %d, %d bytes\ncheckpoints %d bytes\n", v.Entries, v.Bytes, v.ShadowBytes)
+		_, _ = fmt.Fprintf(w, "files       %d, %s\ncheckpoints %s\n", v.Entries, phrase.Count(v.Bytes, "byte"), phrase.Count(v.ShadowBytes, "byte"))
 		if v.Unrecorded != "" {
 			_, _ = fmt.Fprintf(w, "UNRECORDED  %s is in no Checkpoint\n", printable(v.Unrecorded))
 		}
@@ -120,7 +121,7 @@ func printGC(w io.Writer, v drydocks.GCView) {
 	printKept(w, "kept", v.Kept)
 	printDoubts(w, "stray", v.Strays)
 	for _, c := range v.Compact {
-		_, _ = fmt.Fprintf(w, "compacted   %s: %d to %d bytes\n", c.DrydockID, c.BytesBefore, c.BytesAfter)
+		_, _ = fmt.Fprintf(w, "compacted   %s: %d to %s\n", c.DrydockID, c.BytesBefore, phrase.Count(c.BytesAfter, "byte"))
 	}
 	over := len(v.Remove) > 0
 	switch {

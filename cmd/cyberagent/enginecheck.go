@@ -10,6 +10,7 @@ import (
 
 	"cyberagent/app/enginecheck"
 	"cyberagent/cmd/cyberagent/internal/wiring"
+	"cyberagent/domain/phrase"
 )
 
 func engineCheck(s *session) *cli.Command {
@@ -69,7 +70,7 @@ func printEngineCheck(w io.Writer, r enginecheck.Report) {
 	case len(r.Blockers) > 0:
 		_, _ = fmt.Fprintf(w, "\nNothing was made; see what blocks it.\n")
 	default:
-		_, _ = fmt.Fprintf(w, "\n%d of %d properties differ.\n", wrong, len(r.Properties))
+		_, _ = fmt.Fprintf(w, "\n%s of %d: not the contract's.\n", phrase.Count(wrong, "property"), len(r.Properties))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/phrase"
 )
 
 // exactList is a repeatable flag that keeps every value byte for byte: the
@@ -41,7 +42,7 @@ func keyOr(k string) string {
 // one returns the only positional argument.
 func one(c *cli.Command, what string) (string, error) {
 	if c.Args().Len() != 1 {
-		return "", fault.New(fault.InvalidArgument, "%d arguments, want one: %s", c.Args().Len(), what).At(what).
+		return "", fault.New(fault.InvalidArgument, "%s, want one: %s", phrase.Count(c.Args().Len(), "argument"), what).At(what).
 			Hint("see `%s --help`", c.FullName())
 	}
 	return c.Args().First(), nil

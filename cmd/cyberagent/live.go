@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/runnerproto"
 	"cyberagent/internal/cleantext"
 )
@@ -111,7 +112,7 @@ func (s *screen) run() {
 		s.mu.Lock()
 		out, ended := s.held, s.ended
 		if s.left > 0 {
-			out = fmt.Appendf(s.gutter.end(out), "… %d bytes not shown …\n", s.left)
+			out = fmt.Appendf(s.gutter.end(out), "… %s not shown …\n", phrase.Count(s.left, "byte"))
 		}
 		s.held, s.left = nil, 0
 		s.mu.Unlock()

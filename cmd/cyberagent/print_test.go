@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,6 +38,37 @@ func TestPrintResult_ACommandThatNeverStartedHasNoOutputToLose(t *testing.T) {
 		printResult(&w, standardcode.Result{Status: result.Failed, ReasonCode: reason, Artifacts: []result.LogReceipt{{Stream: "stdout", Lost: true}}})
 		if strings.Contains(w.String(), "part of it was lost") != shown {
 			t.Errorf("%s:\n%s", reason, w.String())
+		}
+	}
+}
+
+// Numbers with nouns go through phrase.Count: "1 entries" is nowhere.
+func TestText_NoNumberIsFollowedByAFixedPlural(t *testing.T) {
+	t.Parallel()
+	fixed := regexp.MustCompile(`%d [a-z ]*(entries|files|bytes|lines|paths|arguments|packages|containers|commands|directories|changes|Drydocks)\b`)
+	sources, err := filepath.Glob("*.go")
+	if err != nil || len(sources) < 20 {
+		t.Fatal(len(sources), err)
+	}
+	for _, name := range sources {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range fixed.FindAllString(string(b), -1) {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+	var w bytes.Buffer
+	printResult(&w, standardcode.Result{
+		Resources: result.Resources{GrowthBytes: 1, GrowthEntries: 1, PeakPids: 1}, Artifacts: []result.LogReceipt{{Stream: "stdout", SizeBytes: 1, Lines: 1}},
+	})
+	for _, want := range []string{"grew by 1 byte and 1 entry\n", ", 1 process\n", "1 byte, 1 line, sha256"} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("no %q in\n%s", want, w.String())
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/run"
 )
 
@@ -198,7 +199,7 @@ func runWord(s *session, name, use, what, words string, set func(context.Context
 		Action: func(ctx context.Context, c *cli.Command) error {
 			s.begin(false)
 			if c.Args().Len() != 2 {
-				return fault.New(fault.InvalidArgument, "%d arguments, want a Run and %s", c.Args().Len(), what).At(name).
+				return fault.New(fault.InvalidArgument, "%s, want a Run and %s", phrase.Count(c.Args().Len(), "argument"), what).At(name).
 					Hint("see `%s --help`", c.FullName())
 			}
 			rid, err := id.ParseRun("run", c.Args().First())

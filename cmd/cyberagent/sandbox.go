@@ -15,6 +15,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 )
 
 func sandboxGroup(s *session) *cli.Command {
@@ -211,7 +212,7 @@ func sandboxList(s *session) *cli.Command {
 			var rid id.Run
 			switch {
 			case c.Args().Len() > 1:
-				return fault.New(fault.InvalidArgument, "%d arguments, want one Run or none", c.Args().Len()).At("run")
+				return fault.New(fault.InvalidArgument, "%s, want one Run or none", phrase.Count(c.Args().Len(), "argument")).At("run")
 			case c.Args().Present():
 				if rid, err = id.ParseRun("run", c.Args().First()); err != nil {
 					return err

@@ -11,6 +11,7 @@ import (
 
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/result"
 	"cyberagent/internal/cleantext"
 )
@@ -31,7 +32,8 @@ func printResult(w io.Writer, v standardcode.Result) {
 	}
 	_, _ = fmt.Fprintf(w, "execution   %s on %s, network %s\n", v.ExecutionID, v.Engine, v.Network)
 	_, _ = fmt.Fprintf(w, "time        %d ms wall, %d ms cpu, %s\n", v.Resources.WallMillis, v.Resources.CPUMillis, peaks(v.Resources))
-	_, _ = fmt.Fprintf(w, "files       %s; grew by %d bytes and %d entries\n", counts(v.Checkpoint.Changed), v.Resources.GrowthBytes, v.Resources.GrowthEntries)
+	_, _ = fmt.Fprintf(w, "files       %s; grew by %s and %s\n", counts(v.Checkpoint.Changed),
+		phrase.Count(v.Resources.GrowthBytes, "byte"), phrase.Count(v.Resources.GrowthEntries, "entry"))
 	for _, x := range v.Checkpoint.Excluded {
 		_, _ = fmt.Fprintf(w, "left out    %s (%s)\n", printable(x.Path), x.Reason)
 	}
@@ -48,7 +50,7 @@ func printResult(w io.Writer, v standardcode.Result) {
 		if a.Lost {
 			note = ", part of it was lost"
 		}
-		_, _ = fmt.Fprintf(w, "%-11s %d bytes, %d lines, sha256 %.16s…%s\n", a.Stream, a.SizeBytes, a.Lines, a.SHA256, note)
+		_, _ = fmt.Fprintf(w, "%-11s %s, %s, sha256 %.16s…%s\n", a.Stream, phrase.Count(a.SizeBytes, "byte"), phrase.Count(a.Lines, "line"), a.SHA256, note)
 	}
 	for _, k := range slices.Sorted(maps.Keys(v.Details)) {
 		_, _ = fmt.Fprintf(w, "%-11s %s\n", k, printable(v.Details[k]))
@@ -65,7 +67,7 @@ func peaks(r result.Resources) string {
 		text = fmt.Sprintf("%d MiB memory in all, %d MiB of it the cache's at most", r.PeakMemoryBytes>>20, r.PeakCacheBytes>>20)
 	}
 	if r.PeakPids > 0 {
-		text += fmt.Sprintf(", %d processes and threads", r.PeakPids)
+		text += ", " + phrase.Count(r.PeakPids, "process", "processes and threads")
 	}
 	return text
 }
@@ -88,7 +90,7 @@ func printOutput(w io.Writer, g *gutter, out *standardcode.Output) {
 		var c cleantext.Cleaner
 		b := g.mark(nil, c.Clean(k.Head))
 		if k.Omitted > 0 {
-			b = fmt.Appendf(ended(g, b), "… %d bytes omitted …\n", k.Omitted)
+			b = fmt.Appendf(ended(g, b), "… %s omitted …\n", phrase.Count(k.Omitted, "byte"))
 		}
 		b = g.mark(b, c.Clean(k.Tail))
 		b = ended(g, g.mark(b, c.Flush()))

@@ -69,7 +69,7 @@ func TestAMissingDependencyIsNamedWithWhatToType(t *testing.T) {
 	e.Run.Workspace = "/home/op/my project"
 	e.Dependencies, e.Image.Labels = asksFor("v1.2.0"), holds("v1.1.0")
 	got := admission.Evaluate(e)
-	want := "go.mod names 1 packages that the image does not have: a.example/b@v1.2.0 (the image has v1.1.0); " +
+	want := "go.mod names 1 package that the image does not have: a.example/b@v1.2.0 (the image has v1.1.0); " +
 		"fetch them, then: cyberagent fixture build --project '/home/op/my project'"
 	if len(got) != 1 || got[0].Detail != want {
 		t.Errorf("got %+v", got)
@@ -387,8 +387,8 @@ func TestEveryFaultOfAnImageIsNamed(t *testing.T) {
 	}
 	detail := admission.Evaluate(e)[0].Detail
 	for _, part := range []string{
-		`os "plan9"`, `architecture "mips"`, `"/bin/sh"`, "a default command", "2 environment variables", "1 volumes", "3 exposed ports",
-		"1 build triggers", "a health check", `label "x"`,
+		`os "plan9"`, `architecture "mips"`, `"/bin/sh"`, "a default command", "2 environment variables", "1 volume", "3 exposed ports",
+		"1 build trigger", "a health check", `label "x"`,
 	} {
 		if !strings.Contains(detail, part) {
 			t.Errorf("%q does not name %q", detail, part)

@@ -40,7 +40,7 @@ var dependencies = Check{ID: "dependencies", Evaluate: func(e Evidence) []Verdic
 	if len(missing) > dependenciesShown {
 		names = append(names, "…")
 	}
-	detail := fmt.Sprintf("%s names %d packages that the image does not have: %s", e.Dependencies.File, len(missing), strings.Join(names, ", "))
+	detail := fmt.Sprintf("%s names %s that the image does not have: %s", e.Dependencies.File, phrase.Count(len(missing), "package"), strings.Join(names, ", "))
 	if e.Run != nil {
 		detail += "; fetch them, then: cyberagent fixture build --project " + phrase.Word(e.Run.Workspace)
 	}

@@ -8,6 +8,7 @@ import (
 	"cyberagent/domain/deps"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/phrase"
 )
 
 // imageProfile refuses an image whose configuration could add anything to the
@@ -39,10 +40,10 @@ func unsafe(f ImageFacts, arch string) []string {
 	add(f.Arch != arch, "architecture %q, the engine has %q", f.Arch, arch)
 	add(!slices.Equal(f.Entrypoint, []string{isolation.RunnerPath}), "entrypoint %q", f.Entrypoint)
 	add(len(f.Cmd) > 0, "a default command")
-	add(len(f.Env) > 0, "%d environment variables", len(f.Env))
-	add(len(f.Volumes) > 0, "%d volumes", len(f.Volumes))
-	add(len(f.Ports) > 0, "%d exposed ports", len(f.Ports))
-	add(len(f.OnBuild) > 0, "%d build triggers", len(f.OnBuild))
+	add(len(f.Env) > 0, "%s", phrase.Count(len(f.Env), "environment variable"))
+	add(len(f.Volumes) > 0, "%s", phrase.Count(len(f.Volumes), "volume"))
+	add(len(f.Ports) > 0, "%s", phrase.Count(len(f.Ports), "exposed port"))
+	add(len(f.OnBuild) > 0, "%s", phrase.Count(len(f.OnBuild), "build trigger"))
 	add(f.Healthcheck, "a health check")
 	for name := range f.Labels {
 		add(!isolation.ImageLabel(name), "label %q", name)

@@ -8,6 +8,7 @@ import (
 
 	"cyberagent/domain/canon"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/phrase"
 )
 
 // FileID identifies a file on this host, so that the runner can prove that what
@@ -68,7 +69,7 @@ func CheckMask(m MaskFacts) error {
 	case m.Kind != Regular:
 		return bad("%s is a %s, not a regular file", m.Path, m.Kind)
 	case m.Links != 1:
-		return bad("%s has %d links, want 1", m.Path, m.Links)
+		return bad("%s has %s, want 1", m.Path, phrase.Count(m.Links, "link"))
 	case m.Mode != MaskMode:
 		return bad("%s has mode %04o, want %04o", m.Path, m.Mode, MaskMode)
 	case string(m.Content) != MaskContent:
