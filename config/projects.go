@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"cyberagent/domain/fault"
+	"cyberagent/domain/phrase"
 )
 
 // projectsKey is the one key whose value is a mapping of the operator's own names.
@@ -35,8 +36,12 @@ func (c *Config) projects(v *ast.MappingValueNode) error {
 	for _, p := range values {
 		key, ok := p.Key.(*ast.StringNode)
 		if !ok || !filepath.IsAbs(key.Value) || filepath.Clean(key.Value) != key.Value {
+			dir := "DIR"
+			if ok {
+				dir = phrase.Word(key.Value)
+			}
 			return c.at(p, projectsKey, "a repository is named by its clean absolute path").
-				Hint("write the path as `cyberagent fixture build --project DIR` prints it")
+				Hint("write the path as `cyberagent fixture build --project %s` prints it", dir)
 		}
 		if _, twice := c.Image.Projects[key.Value]; twice {
 			return c.at(p, projectsKey, "a repository is given twice")

@@ -36,7 +36,7 @@ func discover(path string) (repository, error) {
 	for dir := abs; ; dir = filepath.Dir(dir) {
 		r, found, err := look(dir)
 		if err != nil {
-			return r, unsupported(err, "the repository at %s cannot be used", show(dir))
+			return r, unusable(err, "no Drydock can be made from the repository at", dir)
 		}
 		if found {
 			return r, nil

@@ -11,6 +11,7 @@ import (
 
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/phrase"
 )
 
 // Inspect implements ports.Sources.
@@ -34,7 +35,7 @@ func (d *Drydocks) inspect(ctx context.Context, path string) (drydock.Source, er
 		return drydock.Source{}, err
 	}
 	if err := l.checkSource(r); err != nil {
-		return drydock.Source{}, unsupported(err, "the repository at %s cannot be used", show(r.topLevel))
+		return drydock.Source{}, unusable(err, "no Drydock can be made from the repository at", r.topLevel)
 	}
 	s := drydock.Source{TopLevel: r.topLevel, CommonDir: r.commonDir}
 	set, err := l.settings(ctx, r)
@@ -87,10 +88,21 @@ func (l layout) scratch() (string, error) {
 	return os.MkdirTemp(dir, "inspect-*")
 }
 
+// unusable refuses the source at a directory, which ends the sentence.
+func unusable(err error, sentence, dir string) *fault.Error {
+	f := unsupported(err, "%s %s", sentence, show(dir))
+	if f.Remedy == correctIt {
+		at := phrase.Word(dir)
+		f.Remedy += fmt.Sprintf("; `git -C %s fsck` and `git -C %s config --list` tell more", at, at)
+	}
+	return f
+}
+
+const correctIt = "correct that in the repository, or name another clone of it"
+
 // unsupported refuses the source. What err says of itself to do is what to do.
 func unsupported(err error, format string, a ...any) *fault.Error {
-	f := fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace").
-		Hint("correct that in the repository, or name another clone of it; `git -C DIR fsck` and `git -C DIR config --list` tell more")
+	f := fault.Wrap(fault.SourceUnsupported, err, format, a...).At("workspace").Hint(correctIt)
 	if inner, ok := errors.AsType[*fault.Error](err); ok && inner.Remedy != "" {
 		f.Remedy = inner.Remedy
 	}
@@ -130,18 +142,18 @@ func (l layout) head(ctx context.Context, r repository, s *drydock.Source) error
 	var exit *gitError
 	switch {
 	case errors.As(err, &exit):
-		return unsupported(err, "the repository at %s has no commit at HEAD", show(r.topLevel)).Hint("make a first commit")
+		return unusable(err, "there is no commit at HEAD of the repository at", r.topLevel).Hint("make a first commit")
 	case err != nil:
 		return err
 	case len(lines) != 3:
-		return unsupported(nil, "git cannot read HEAD of %s", show(r.topLevel))
+		return unusable(nil, "git cannot read HEAD of", r.topLevel)
 	}
 	f, err := parseFormat(lines[0])
 	if err == nil {
 		_, err = f.parse(lines[1])
 	}
 	if err != nil {
-		return unsupported(err, "the repository at %s cannot be used", show(r.topLevel))
+		return unusable(err, "no Drydock can be made from the repository at", r.topLevel)
 	}
 	s.ObjectFormat, s.HeadCommit = lines[0], lines[1]
 	if branch, ok := strings.CutPrefix(lines[2], "refs/heads/"); ok {
@@ -166,7 +178,7 @@ type settings map[string][]string
 func (l layout) settings(ctx context.Context, r repository) (settings, error) {
 	out, err := l.run(ctx, gitCall{gitDir: r.gitDir, timeout: quickDeadline, args: []string{"config", "--null", "--list"}})
 	if err != nil {
-		return nil, because(err, unsupported(nil, "git cannot read the configuration of %s", show(r.topLevel)))
+		return nil, because(err, unusable(nil, "git cannot read the configuration of", r.topLevel))
 	}
 	set := settings{}
 	for _, rec := range splitNUL(out) {

@@ -251,7 +251,7 @@ func (m *Manager) missing(ctx context.Context, index int, pid id.Preparation) (*
 		Generation: p.Authority.Generation, Checkpoint: p.Authority.Checkpoint,
 		Type: []string{
 			fmt.Sprintf("cyberagent run sandbox request %s", pid),
-			fmt.Sprintf("cyberagent run sandbox review %s --decision approve --operation-key KEY", pid),
+			approval.TypeToApprove(pid),
 		},
 	}, err
 }

@@ -39,7 +39,7 @@ func TestStart_LaunchesNothingWithoutAnApproval(t *testing.T) {
 		if err != nil || a.Status != jobs.StatusApproval || a.Job != nil || a.Approval.Generation != 1 {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		if want := "cyberagent run sandbox review " + string(a.Approval.Preparation) + " --decision approve --operation-key KEY"; a.Approval.Type[1] != want {
+		if want := "cyberagent run sandbox review " + string(a.Approval.Preparation) + " --decision approve --operation-key review-" + string(a.Approval.Preparation); a.Approval.Type[1] != want {
 			t.Errorf("to be typed: %q", a.Approval.Type)
 		}
 		// Also with the ids of what nobody decided.

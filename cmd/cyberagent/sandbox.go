@@ -71,8 +71,8 @@ func printApproval(w io.Writer, v approvals.View) {
 		_, _ = fmt.Fprintf(w, "used by     %s\n", v.ConsumedBy)
 	}
 	if v.Status == approval.Pending {
-		_, _ = fmt.Fprintf(w, "\nTo decide exactly this:\n  cyberagent run sandbox review %s --decision approve --confirm %s --operation-key KEY\n",
-			v.PreparationID, v.ManifestSHA256)
+		_, _ = fmt.Fprintf(w, "\nTo decide exactly this:\n  %s --confirm %s\n",
+			approval.TypeToApprove(v.PreparationID), v.ManifestSHA256)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"cyberagent/app/standardcode"
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/admission"
+	"cyberagent/domain/approval"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
@@ -131,8 +132,8 @@ func scPrepare(s *session) *cli.Command {
 					return err
 				}
 				return s.answer(v, func(w io.Writer) {
-					_, _ = fmt.Fprintf(w, "preparation %s\napproval    %s (%s)\n\nTo see and decide it:\n  cyberagent run sandbox request %s\n  cyberagent run sandbox review %s --decision approve --operation-key KEY\n",
-						v.PreparationID, v.Approval.ID, v.Approval.Status, v.PreparationID, v.PreparationID)
+					_, _ = fmt.Fprintf(w, "preparation %s\napproval    %s (%s)\n\nTo see and decide it:\n  cyberagent run sandbox request %s\n  %s\n",
+						v.PreparationID, v.Approval.ID, v.Approval.Status, v.PreparationID, approval.TypeToApprove(v.PreparationID))
 				})
 			})
 		},

@@ -3,6 +3,7 @@
 package approval
 
 import (
+	"fmt"
 	"time"
 
 	"cyberagent/domain/command"
@@ -185,6 +186,12 @@ func (a Approval) Consume(p id.Preparation, by id.Admission, now time.Time) (App
 	return a, nil
 }
 
+// TypeToApprove is what a reviewer types to approve a preparation. One decision has
+// one key.
+func TypeToApprove(p id.Preparation) string {
+	return fmt.Sprintf("cyberagent run sandbox review %s --decision approve --operation-key review-%s", p, p)
+}
+
 func notUsable(a Approval, s Status) error {
 	code := map[Status]fault.Code{
 		Pending: fault.ApprovalRequired, Approved: fault.OperationConflict, Denied: fault.ApprovalDenied,
@@ -193,7 +200,7 @@ func notUsable(a Approval, s Status) error {
 	e := fault.New(code, "approval %s is %s", a.ID, s).At("approval")
 	switch s {
 	case Pending:
-		return e.Hint("review it: cyberagent run sandbox review %s --decision approve --operation-key KEY", a.Preparation)
+		return e.Hint("review it: %s", TypeToApprove(a.Preparation))
 	case Approved:
 		return e.Hint("it is decided already; revoke it to take the decision back")
 	default:
