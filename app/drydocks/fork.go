@@ -9,6 +9,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/run"
 	"cyberagent/ports"
 )
@@ -129,7 +130,7 @@ func (s *Service) beginFork(ctx context.Context, key operation.Key, in ForkInput
 		}
 		title := in.Title
 		if title == "" {
-			title = clipTitle("fork of " + parent.Title)
+			title = phrase.Head("fork of "+parent.Title, limits.TitleRunes)
 		}
 		if f.run, err = run.New(rid, title, parent.Workspace, now); err != nil {
 			return err
@@ -142,13 +143,6 @@ func (s *Service) beginFork(ctx context.Context, key operation.Key, in ForkInput
 		return s.recordFork(rec, key, f, now)
 	})
 	return f, err
-}
-
-func clipTitle(s string) string {
-	if r := []rune(s); len(r) > limits.TitleRunes {
-		return string(r[:limits.TitleRunes])
-	}
-	return s
 }
 
 func (s *Service) recordFork(rec ports.Records, key operation.Key, f forking, now time.Time) error {

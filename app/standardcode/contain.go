@@ -9,6 +9,7 @@ import (
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/lifecycle"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 	"cyberagent/domain/result"
 	"cyberagent/domain/runnerproto"
 )
@@ -155,13 +156,7 @@ func brief(s string) string { return clip(s, 160) }
 
 // clip keeps a text, which may have names that a command chose, to a number of
 // characters and on one line.
-func clip(s string, most int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\n", " ")
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
+func clip(s string, most int) string { return phrase.Head(phrase.Line(s), most) }
 
 // verify proves that the Drydock and the mask are what was recorded (pitfall
 // G2); a non-nil evidence ends the attempt.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 
@@ -75,11 +74,4 @@ func printEngineCheck(w io.Writer, r enginecheck.Report) {
 }
 
 // cell keeps a long value to its beginning.
-func cell(s string) string {
-	const most = 100
-	s = printable(s)
-	if utf8.RuneCountInString(s) > most {
-		return string([]rune(s)[:most-1]) + "…"
-	}
-	return s
-}
+func cell(s string) string { return phrase.Head(printable(s), 100) }

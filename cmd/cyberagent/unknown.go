@@ -121,7 +121,7 @@ func unparsed(c *cli.Command, err error) error {
 		return e.Hint("see `%s --help`", c.FullName())
 	}
 	typed = strings.TrimLeft(typed, "-")
-	e = fault.New(fault.InvalidArgument, "%q is no flag of `%s`", dashed(typed), c.FullName()).At("flag")
+	e = fault.New(fault.InvalidArgument, "%q is no flag of `%s`", dashed(typed), c.FullName())
 	if near := nearFlag(c, typed); near != "" {
 		return e.Hint("did you mean %s? See also `%s --help`", dashed(near), c.FullName())
 	}

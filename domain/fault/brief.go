@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"cyberagent/domain/phrase"
 )
 
 // A path is as long as whoever made it likes, and a sentence with one must still be
@@ -24,27 +26,11 @@ func brief(s string) string {
 		if n < 0 {
 			n = len(s)
 		}
-		b.WriteString(middle(s[:n], wordMost))
+		b.WriteString(phrase.Middle(s[:n], wordMost))
 		s = s[n:]
 		_, size := utf8.DecodeRuneInString(s)
 		b.WriteString(s[:size])
 		s = s[size:]
 	}
-	return middle(b.String(), sentenceMost)
-}
-
-// middle keeps beginning and end of s in at most most bytes, whole characters.
-func middle(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	half := (most - len("…")) / 2
-	head, tail := half, len(s)-half
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
-	return s[:head] + "…" + s[tail:]
+	return phrase.Middle(b.String(), sentenceMost)
 }

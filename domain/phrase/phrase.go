@@ -5,6 +5,7 @@ package phrase
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // plain are the characters that no POSIX shell takes for anything else, wherever
@@ -42,4 +43,35 @@ func plural(noun string) string {
 		}
 	}
 	return noun + "s"
+}
+
+// Head is the beginning of s in at most most characters, "…" included where
+// something is left out.
+func Head(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// Middle is beginning and end of s in at most most bytes, whole characters, for what
+// differs least in its middle, such as paths.
+func Middle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	half := (most - len("…")) / 2
+	head, tail := half, len(s)-half
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + "…" + s[tail:]
+}
+
+// Line is s on one line and in UTF-8, for a text that somebody else wrote.
+func Line(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\n", " ")
 }

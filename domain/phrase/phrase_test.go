@@ -41,3 +41,30 @@ func TestCount_OneIsOne(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadAndMiddle_KeepWholeCharactersWithinTheirMeasure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in           string
+		most         int
+		head, middle string
+	}{
+		{"short", 9, "short", "short"},
+		{"exactly9!", 9, "exactly9!", "exactly9!"},
+		{"/a/long/path", 9, "/a/long/…", "/a/…ath"},
+		{"ääääääääää", 9, "ääääääää…", "ä…ä"}, // 10 characters of 2 bytes
+		{"日本語日本語日本語日", 9, "日本語日本語日本…", "日…日"},
+		{"", 9, "", ""},
+	} {
+		if got := phrase.Head(c.in, c.most); got != c.head {
+			t.Errorf("head of %q is %q, want %q", c.in, got, c.head)
+		}
+		got := phrase.Middle(c.in, c.most)
+		if got != c.middle || len(got) > max(c.most, 0) && got != c.in {
+			t.Errorf("middle of %q is %q, want %q", c.in, got, c.middle)
+		}
+	}
+	if got := phrase.Line("a\xff\nb"); got != "a? b" {
+		t.Errorf("%q", got)
+	}
+}

@@ -235,7 +235,8 @@ func TestBadInput_LivesAreRefusedAtOnceAndRepeated(t *testing.T) {
 		f.MustRefuseCall(t, h, []string{"run", "sandbox", "review", p.ID, "--decision", "approve", "--operation-key", "k", "--expires-in", life},
 			refusal{"invalid_argument", 2, "expires_in"})
 	}
-	a := h.start(t, "drydock", "create", f.run, "--life", "48h", "--operation-key", "mine").Wait(t)
+	fresh := MustAnswer[runView](t, h.call(t, "run", "create", "another", "--workspace", source), 0).ID
+	a := h.start(t, "drydock", "create", fresh, "--life", "48h", "--operation-key", "mine").Wait(t)
 	if a.code != 0 || !strings.Contains(string(a.stdout), " --life 48h0m0s --operation-key mine\n") {
 		t.Errorf("exit status %d, %s%s", a.code, a.stdout, a.stderr)
 	}
