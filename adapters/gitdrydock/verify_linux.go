@@ -34,15 +34,18 @@ func (d *Drydocks) Verify(_ context.Context, p drydock.Place) error {
 
 func lost(format string, a ...any) *fault.Error {
 	return fault.New(fault.IntegrityLost, format, a...).
-		Hint("look at the Drydock by hand; it is not used until an operator confirms a Checkpoint")
+		Hint("look at the Drydock by hand; it is not used until an operator takes it as it is with `cyberagent drydock checkpoint RUN --confirm`")
 }
+
+// rootHint is for a root that is not the one that was recorded: nothing takes another.
+const rootHint = "put back the directory that was there, or give the Drydock up with `cyberagent drydock cleanup RUN`"
 
 // verify compares root and control file with what was recorded and returns the
 // control file's bytes.
 func verify(p drydock.Place) ([]byte, error) {
 	root, err := openRoot(p.Root)
 	if err != nil {
-		return nil, lost("the Drydock's root cannot be opened without following links: %v", err)
+		return nil, lost("the Drydock's root cannot be opened without following links: %v", err).Hint(rootHint)
 	}
 	defer unix.Close(root)
 	st, err := fstat(root)
@@ -50,14 +53,15 @@ func verify(p drydock.Place) ([]byte, error) {
 		return nil, lost("the Drydock's root cannot be read: %v", err)
 	}
 	if id := fileID(st); id != p.RootID {
-		return nil, lost("the Drydock's root is file %s, recorded was %s", id, p.RootID)
+		return nil, lost("the Drydock's root is file %s, recorded was %s", id, p.RootID).Hint(rootHint)
 	}
 	mounts, err := mountsBelow(p.Root)
 	if err != nil {
 		return nil, err
 	}
 	if len(mounts) > 0 {
-		return nil, lost("something is mounted beneath the Drydock, at %s", show(slices.Sorted(maps.Keys(mounts))[0]))
+		return nil, lost("something is mounted beneath the Drydock, at %s", show(slices.Sorted(maps.Keys(mounts))[0])).
+			Hint("unmount it")
 	}
 	control, id, err := readControl(root)
 	if err != nil {

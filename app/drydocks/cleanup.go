@@ -106,7 +106,8 @@ func (s *Service) survey(ctx context.Context, st state) (CleanupView, error) {
 // Cleanup removes a Drydock from this host: its content, then its registration
 // in the source, then its records; the ledger keeps its history. Whatever cannot
 // be proven to be its own is kept and named. What cannot be removed leaves it
-// cleanup_pending, and the same call goes on.
+// cleanup_pending, and the same call goes on, with its operation key or without:
+// what is left has another digest, but was confirmed with the whole.
 func (s *Service) Cleanup(ctx context.Context, in CleanupInput) (CleanupView, error) {
 	key, err := operation.NewKey(in.Run, "drydock.cleanup", in.OperationKey, in.Confirm)
 	if err != nil {
@@ -130,14 +131,14 @@ func (s *Service) Cleanup(ctx context.Context, in CleanupInput) (CleanupView, er
 		if err != nil {
 			return v, err
 		}
-		if shown.Digest != in.Confirm {
+		if shown.Digest != in.Confirm && !drydock.Confirmed(st.steps, in.Confirm) {
 			return v, fault.New(fault.TrustMismatch, "this is not what was confirmed").At("confirm").
 				Hint("look at `cyberagent drydock cleanup %s` again and confirm its digest", in.Run).With("digest", shown.Digest)
 		}
 		if shown.Untouched {
 			return v, doubtful(shown)
 		}
-		if st.drydock, err = s.beginCleanup(ctx, st, key.Name(), &key); err != nil {
+		if st.drydock, err = s.beginCleanup(ctx, st, key.Name(), in.Confirm, &key); err != nil {
 			return v, err
 		}
 	}
@@ -155,7 +156,7 @@ func (s *Service) Cleanup(ctx context.Context, in CleanupInput) (CleanupView, er
 }
 
 // beginCleanup takes the Drydock out of use for good.
-func (s *Service) beginCleanup(ctx context.Context, was state, name string, key *operation.Key) (d drydock.Drydock, err error) {
+func (s *Service) beginCleanup(ctx context.Context, was state, name, confirmed string, key *operation.Key) (d drydock.Drydock, err error) {
 	now := s.Clock.Now()
 	err = s.Ledger.Write(ctx, func(rec ports.Records) error {
 		st, err := readState(rec, was.drydock.Run)
@@ -168,7 +169,7 @@ func (s *Service) beginCleanup(ctx context.Context, was state, name string, key 
 		if err != nil {
 			return err
 		}
-		if d, err = s.markCleaning(rec, st, name); err != nil || key == nil {
+		if d, err = s.markCleaning(rec, st, name, confirmed); err != nil || key == nil {
 			return err
 		}
 		return key.Record(rec, nil, now)
@@ -176,10 +177,11 @@ func (s *Service) beginCleanup(ctx context.Context, was state, name string, key 
 	return d, err
 }
 
-func (s *Service) markCleaning(rec ports.Records, st state, name string) (drydock.Drydock, error) {
+func (s *Service) markCleaning(rec ports.Records, st state, name, confirmed string) (drydock.Drydock, error) {
 	now := s.Clock.Now()
 	d := st.drydock.Quarantine("cleanup pending", now)
-	return d, s.take(rec, d, s.step(d, drydock.VerbCleanup, drydock.Begun, name, map[string]string{"status": string(st.drydock.Status)}, now))
+	facts := map[string]string{"status": string(st.drydock.Status), drydock.FactConfirmed: confirmed}
+	return d, s.take(rec, d, s.step(d, drydock.VerbCleanup, drydock.Begun, name, facts, now))
 }
 
 // clean removes and records what came of it. answer keeps it with the operation

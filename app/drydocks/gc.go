@@ -127,7 +127,7 @@ func (s *Service) beginGC(ctx context.Context, key operation.Key, begun bool, st
 			if err := st.idle(); err != nil {
 				return err
 			}
-			if states[i].drydock, err = s.markCleaning(rec, st, key.Name()); err != nil {
+			if states[i].drydock, err = s.markCleaning(rec, st, key.Name(), ""); err != nil {
 				return err
 			}
 		}

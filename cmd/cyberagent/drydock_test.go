@@ -454,6 +454,30 @@ func TestDrydock_AKillAtEveryMomentOfEveryVerb(t *testing.T) {
 	}
 }
 
+// A clean-up that was cut off goes on by the call that was typed, which had no
+// operation key: what is left was confirmed with the whole, whatever its digest is now.
+func TestDrydock_ACleanupThatWasCutOffGoesOnByTheSameCallWithoutAKey(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"cleanup.begun", "cleanup.cleaned"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			y := mustYard(t)
+			root := y.create()
+			args := []string{"drydock", "cleanup", y.run, "--confirm", y.digest("drydock", "cleanup", y.run)}
+			y.crash(moment, args...)
+			if e := y.must(4, "drydock", "cleanup", y.run, "--confirm", "other"); e["code"] != "trust_digest_mismatch" {
+				t.Errorf("%v", e)
+			}
+			if c := y.must(0, args...); c["status"] != "cleaned" {
+				t.Errorf("%v", c)
+			}
+			if _, err := os.Lstat(root); !os.IsNotExist(err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // The two moments of a repair on both sides of its container: the repeated call
 // finishes it, and until then nobody uses the Drydock.
 func TestDrydock_AKillBeforeAndAfterTheContainerOfARepair(t *testing.T) {

@@ -63,3 +63,17 @@ func Cleaning(steps []Step) bool {
 	}
 	return false
 }
+
+// FactConfirmed is the fact of a clean-up's beginning that says which digest was
+// confirmed.
+const FactConfirmed = "confirmed"
+
+// Confirmed says that a clean-up began of exactly what the digest stood for.
+func Confirmed(steps []Step, digest string) bool {
+	for _, s := range steps {
+		if s.Verb == VerbCleanup && s.Phase == Begun && digest != "" && s.Facts[FactConfirmed] == digest {
+			return true
+		}
+	}
+	return false
+}
