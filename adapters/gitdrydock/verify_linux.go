@@ -34,18 +34,15 @@ func (d *Drydocks) Verify(_ context.Context, p drydock.Place) error {
 
 func lost(format string, a ...any) *fault.Error {
 	return fault.New(fault.IntegrityLost, format, a...).
-		Hint("look at the Drydock by hand; it is not used until an operator takes it as it is with `cyberagent drydock checkpoint RUN --confirm`")
+		Hint("put back what was there; otherwise go on from its Checkpoints with `cyberagent drydock fork RUN`, and copy by hand what none of them has")
 }
-
-// rootHint is for a root that is not the one that was recorded: nothing takes another.
-const rootHint = "put back the directory that was there, or give the Drydock up with `cyberagent drydock cleanup RUN`"
 
 // verify compares root and control file with what was recorded and returns the
 // control file's bytes.
 func verify(p drydock.Place) ([]byte, error) {
 	root, err := openRoot(p.Root)
 	if err != nil {
-		return nil, lost("the Drydock's root cannot be opened without following links: %v", err).Hint(rootHint)
+		return nil, lost("the Drydock's root cannot be opened without following links: %v", err)
 	}
 	defer unix.Close(root)
 	st, err := fstat(root)
@@ -53,7 +50,7 @@ func verify(p drydock.Place) ([]byte, error) {
 		return nil, lost("the Drydock's root cannot be read: %v", err)
 	}
 	if id := fileID(st); id != p.RootID {
-		return nil, lost("the Drydock's root is file %s, recorded was %s", id, p.RootID).Hint(rootHint)
+		return nil, lost("the Drydock's root is file %s, recorded was %s", id, p.RootID)
 	}
 	mounts, err := mountsBelow(p.Root)
 	if err != nil {

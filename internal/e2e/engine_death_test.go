@@ -18,8 +18,14 @@ func TestEngineDeath_LeavesOneTrueEndAndNothingElse(t *testing.T) {
 	h := mustHomeOn(t, e.socket, e.digest)
 	f := h.MustFlow(t, h.MustSource(t, map[string]string{"file": "x\n"}))
 	killShims := func() {
-		for _, pid := range e.shims(e.made) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		// A second look finds the shim that the first one saw being launched.
+		for range 2 {
+			for _, pid := range e.shims(e.made) {
+				if !hasArgument(pid, "delete") { // it takes down what is killed here
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	killDaemon := func() {
