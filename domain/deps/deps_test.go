@@ -47,7 +47,8 @@ b.example/fork v1.5.0 h1:fork=
 
 const npmLock = `{"name": "x", "lockfileVersion": 3, "packages": {
   "": {"name": "x"}, "packages/own": {"version": "0.0.1"},
-  "node_modules/a": {"version": "1.0.0"},
+  "node_modules/a": {"version": "1.0.0", "dependencies": {"b": "^2.0.0"}, "peerDependencies": {"c": "*"},
+    "peerDependenciesMeta": {"c": {"optional": true}}, "bin": {"a": "bin/a.js"}, "engines": ["node >= 6"], "funding": [{"url": "x"}]},
   "node_modules/a/node_modules/b": {"version": "2.0.0", "dev": true},
   "node_modules/mac": {"version": "3.0.0", "optional": true},
   "node_modules/own": {"resolved": "packages/own", "link": true},

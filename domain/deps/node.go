@@ -18,21 +18,27 @@ type NodeLocked struct {
 }
 
 type npmEntry struct {
-	Name         string              `json:"name"`
-	Version      string              `json:"version"`
-	Optional     bool                `json:"optional"`
-	DevOptional  bool                `json:"devOptional"`
-	Peer         bool                `json:"peer"`
-	Link         bool                `json:"link"`
-	Extraneous   bool                `json:"extraneous"`
-	Dependencies map[string]npmEntry `json:"dependencies"`
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Optional    bool   `json:"optional"`
+	DevOptional bool   `json:"devOptional"`
+	Peer        bool   `json:"peer"`
+	Link        bool   `json:"link"`
+}
+
+// npmNested is an entry of version 1. In the later ones "dependencies" are ranges,
+// as texts.
+type npmNested struct {
+	npmEntry
+
+	Dependencies map[string]npmNested `json:"dependencies"`
 }
 
 // NodeLock reads an npm lockfile of version 1, 2 or 3.
 func NodeLock(data []byte) []NodeLocked {
 	var lock struct {
-		Packages     map[string]npmEntry `json:"packages"`
-		Dependencies map[string]npmEntry `json:"dependencies"`
+		Packages     map[string]npmEntry  `json:"packages"`
+		Dependencies map[string]npmNested `json:"dependencies"`
 	}
 	if json.Unmarshal(data, &lock) != nil {
 		return nil
@@ -56,7 +62,7 @@ func NodeLock(data []byte) []NodeLocked {
 }
 
 // nodeTree reads the nested form of version 1.
-func nodeTree(at string, all map[string]npmEntry, out []NodeLocked, depth int) []NodeLocked {
+func nodeTree(at string, all map[string]npmNested, out []NodeLocked, depth int) []NodeLocked {
 	if depth > 64 {
 		return out
 	}
