@@ -3,8 +3,11 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,5 +48,36 @@ func TestWarm_AnImageWithoutAWarmCacheIsFine(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(to); len(all) != 0 {
 		t.Errorf("made %v", all)
+	}
+}
+
+// BenchmarkWarm makes as many links as an image's standard library has entries, in a
+// tmpfs, as the runner does before each go command.
+func BenchmarkWarm(b *testing.B) {
+	var index []string
+	for i := range 2969 {
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+		index = append(index, sum[:2]+"/"+sum+"-d\n")
+	}
+	slices.Sort(index)
+	from := b.TempDir()
+	if err := os.WriteFile(from+"/index", []byte(strings.Join(index, "")), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		to, err := os.MkdirTemp("/dev/shm", "warm-")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := warm(from, to); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := os.RemoveAll(to); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
 	}
 }

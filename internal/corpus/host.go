@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// hostResult is how the command ended on this host.
+type hostResult struct {
+	Outcome string
+	Seconds float64
+}
+
+// obtain fetches a project once.
+func (l lab) obtain(ctx context.Context, p project, source string) error {
+	if _, err := os.Stat(filepath.Join(source, ".git", "index")); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(source); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(source, 0o755); err != nil { //nolint:gosec // for another uid
+		return err
+	}
+	cmd := exec.CommandContext(ctx, l.fetch, append([]string{p.Kind, p.Name, p.Version}, p.Needs...)...)
+	cmd.Dir, cmd.Env = source, append(plain(), "CORPUS_CACHE="+l.cache)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(source)
+		return fmt.Errorf("fetching: %w: %s", err, out)
+	}
+	return nil
+}
+
+// vendored makes a repository that carries its Go dependencies itself, for the plain
+// image: it is the project's own when it has none.
+func (l lab) vendored(ctx context.Context, p project, source string) (string, error) {
+	if _, err := os.Stat(filepath.Join(source, "go.sum")); p.Kind != "go" || err != nil {
+		return source, nil
+	}
+	dir := source + "-vendored"
+	if _, err := os.Stat(filepath.Join(dir, "vendor", "modules.txt")); err == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-ec", `cp -a "$1" "$2"; cd "$2"; go mod vendor; git add -f vendor; git -c user.name=corpus -c user.email=corpus@example.test commit -qm vendor`, "sh", source, dir)
+	cmd.Env = plain()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("vendoring: %w: %s", err, last(string(out))), os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// plain is this process's environment with the distribution's own tools first: those
+// are the versions of the base images.
+func plain() []string { return append(os.Environ(), "PATH=/usr/bin:/bin:"+os.Getenv("PATH")) }
+
+// offline runs the command on this host without a network, in a copy, for
+// comparison. It is the operator's own choice to run this harness.
+func (l lab) offline(ctx context.Context, p project, source string) (hostResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	defer cancel()
+	scratch := filepath.Join(l.cache, "host", p.slug())
+	if err := os.RemoveAll(scratch); err != nil {
+		return hostResult{}, err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	if err := os.MkdirAll(filepath.Dir(scratch), 0o700); err != nil {
+		return hostResult{}, err
+	}
+	if out, err := exec.CommandContext(ctx, "cp", "-a", source, scratch).CombinedOutput(); err != nil {
+		return hostResult{}, fmt.Errorf("copying: %w: %s", err, out)
+	}
+	site := filepath.Join(scratch, ".site")
+	if wheels, _ := filepath.Glob(filepath.Join(scratch, "wheelhouse", "*.whl")); len(wheels) > 0 {
+		cmd := exec.CommandContext(ctx, "python3", append([]string{"-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site}, wheels...)...)
+		cmd.Env = plain()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return hostResult{}, fmt.Errorf("installing: %w: %s", err, out)
+		}
+	}
+	// Without capabilities root is refused what tests expect to be refused.
+	argv := append([]string{"--net", "--", "sh", "-c", `ip link set lo up; exec setpriv --bounding-set=-all --inh-caps=-all "$@"`, "sh"}, p.host(source)...)
+	cmd := exec.CommandContext(ctx, "unshare", argv...)
+	cmd.Dir = scratch
+	cmd.Env = append(plain(), "GOPROXY=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "CI=true", "npm_config_offline=true", "CARGO_NET_OFFLINE=true",
+		"PYTHONPATH="+site)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	r := hostResult{"passes", time.Since(began).Seconds()}
+	if err != nil {
+		r.Outcome = "fails: " + clip(last(string(out)))
+		l.log("host", p, string(out))
+	}
+	return r, nil
+}
+
+// log keeps an output that somebody may want to read.
+func (l lab) log(what string, p project, text string) {
+	dir := filepath.Join(l.cache, "logs")
+	if os.MkdirAll(dir, 0o700) == nil {
+		_ = os.WriteFile(filepath.Join(dir, p.slug()+"-"+what+".log"), []byte(text), 0o600)
+	}
+}
+
+// last is the last line.
+func last(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+func clip(s string) string {
+	s = strings.NewReplacer("|", "/", "\n", " ", "`", "'").Replace(s)
+	if r := []rune(s); len(r) > 160 {
+		return string(r[:160]) + "…"
+	}
+	return s
+}
