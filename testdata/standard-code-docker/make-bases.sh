@@ -218,11 +218,13 @@ add_go() { # root
 	tar -C "$GOROOT_DIR" -c --exclude='./api' --exclude='./doc' --exclude='./misc' --exclude='./test' \
 		--exclude='./pkg/obj' --exclude='./pkg/*/obj' --exclude='./src/cmd' --exclude='*_test.go' --exclude='testdata' . |
 		tar -C "$to" -x --no-same-owner
-	# Go no longer ships every tool built and would build this one from src/cmd
-	# in each sandbox; `go test -cover` asks for it.
-	if [ ! -e "$to/pkg/tool/linux_$ARCH/covdata" ]; then
-		(cd "$REPO" && CGO_ENABLED=0 GOOS=linux GOFLAGS='' go build -trimpath -o "$to/pkg/tool/linux_$ARCH/covdata" cmd/covdata)
-	fi
+	# Go no longer ships every tool built and would build these from src/cmd in each
+	# sandbox: `go test -cover` asks for covdata, and tests of projects for the others.
+	local tool
+	for tool in covdata addr2line buildid nm objdump pack test2json; do
+		[ ! -e "$to/pkg/tool/linux_$ARCH/$tool" ] || continue
+		(cd "$REPO" && CGO_ENABLED=0 GOOS=linux GOFLAGS='' go build -trimpath -ldflags='-s -w' -o "$to/pkg/tool/linux_$ARCH/$tool" "cmd/$tool")
+	done
 	chmod -R u+w "$to"
 	warm_go "$1"
 }
