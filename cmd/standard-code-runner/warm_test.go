@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestWarm_LinksWhatTheIndexNamesAndNothingElse(t *testing.T) {
@@ -64,20 +67,32 @@ func BenchmarkWarm(b *testing.B) {
 	if err := os.WriteFile(from+"/index", []byte(strings.Join(index, "")), 0o600); err != nil {
 		b.Fatal(err)
 	}
+	var spent time.Duration
 	for b.Loop() {
 		b.StopTimer()
 		to, err := os.MkdirTemp("/dev/shm", "warm-")
 		if err != nil {
 			b.Fatal(err)
 		}
+		before := processorTime(b)
 		b.StartTimer()
 		if err := warm(from, to); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
+		spent += processorTime(b) - before
 		if err := os.RemoveAll(to); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()
 	}
+	b.ReportMetric(float64(spent.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
