@@ -41,6 +41,7 @@ type Records interface {
 	Leases
 	Jobs
 	Events
+	Prunings
 }
 
 // Operation is one effect that a caller asked for under a key of its own.
@@ -58,7 +59,8 @@ type Operation struct {
 // Operations make every effect happen once.
 type Operations interface {
 	// FindOperation returns (nil, nil) when the key is new. The same key with
-	// another intent is operation_conflict.
+	// another intent is operation_conflict. A Run whose records were pruned is
+	// run_not_eligible: whether the key was used is not known any more.
 	FindOperation(run id.Run, verb, key, intent string) (*Operation, error)
 	// AddOperation records a new key, with its answer or without one yet.
 	AddOperation(op Operation) error

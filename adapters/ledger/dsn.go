@@ -24,6 +24,11 @@ func readDSN(path string) string {
 	return dsn(path, url.Values{"mode": {"ro"}}, nil)
 }
 
+// pruneDSN is a writer without foreign keys, which Prune checks itself.
+func pruneDSN(path string) string {
+	return dsn(path, url.Values{"_txlock": {"immediate"}}, []string{"foreign_keys(0)", "synchronous(FULL)", "recursive_triggers(1)"})
+}
+
 // migrateDSN is a writer without foreign keys: a table that is built anew is
 // dropped while others refer to it. migrate checks them before each commit. It
 // need not be durable by itself: what a power loss takes is migrated again, and

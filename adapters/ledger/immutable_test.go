@@ -13,6 +13,8 @@ import (
 	"cyberagent/domain/id"
 	"cyberagent/domain/lifecycle"
 	"cyberagent/domain/result"
+	"cyberagent/domain/retention"
+	"cyberagent/domain/run"
 	"cyberagent/ports"
 )
 
@@ -21,7 +23,7 @@ var immutable = []string{
 	"admissions", "approval_consumptions", "approval_decisions", "approval_requests", "approval_revocations",
 	"approvals", "cancellations", "checkpoints", "drydock_steps", "events", "installation", "job_transitions", "jobs",
 	"lifecycle_log", "log_receipts",
-	"preparations", "receipts", "run_permissions", "run_profiles",
+	"preparations", "prunings", "receipts", "run_permissions", "run_profiles",
 }
 
 // mutable are the tables that change, each by rules of its own.
@@ -75,6 +77,11 @@ func fill(t testing.TB, l *Ledger) {
 			addJob(r, c),
 			r.AddOperation(ports.Operation{Run: c.run.ID, Verb: "prepare", Key: "k", Intent: hex64("6"), Answer: []byte("{}"), At: t0}),
 		)
+	})
+	prune(t, l, func(r ports.Records) error {
+		gone := chainOf(t, 6).run
+		return errors.Join(r.AddRun(gone), r.SetRunStatus(gone.ID, run.Closed, t0),
+			r.Prune([]retention.Receipt{{Run: gone.ID, Key: "k", Oldest: t0, Newest: t0, At: t0}}))
 	})
 }
 
@@ -132,7 +139,8 @@ func TestMutableTablesChangeOnlyWhatMayChange(t *testing.T) {
 		name, sql string
 		allowed   bool
 	}{
-		{"a run's status", "UPDATE runs SET status = 'paused', updated_at_us = 1", true},
+		{"a run's status", "UPDATE runs SET status = 'paused', updated_at_us = 1 WHERE status <> 'closed'", true},
+		{"a closed run's status", "UPDATE runs SET status = 'closed'; UPDATE runs SET status = 'active'", false},
 		{"a run's title", "UPDATE runs SET title = 'x'", false},
 		{"a run's workspace", "UPDATE runs SET workspace = '/y'", false},
 		{"a run's id", "UPDATE runs SET id = id", false},

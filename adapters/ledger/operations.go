@@ -21,14 +21,18 @@ type operationRow struct {
 }
 
 // FindOperation returns (nil, nil) when the key is new, operation_conflict when
-// it was used with another intent, invalid_argument for a key that is none.
+// it was used with another intent, invalid_argument for a key that is none, and
+// run_not_eligible for a Run whose records were pruned, its keys among them.
 func (r *records) FindOperation(run id.Run, verb, key, intent string) (*ports.Operation, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
 	row, err := r.operation(run, verb, key)
-	if row == nil || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	if row == nil {
+		return nil, r.pruned(run)
 	}
 	if row.Intent != intent {
 		return nil, fault.New(fault.OperationConflict, "the key %q was used for another %s", key, verb).

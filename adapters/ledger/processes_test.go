@@ -77,6 +77,20 @@ var children = map[string]func(ctx context.Context, path string, n int) error{
 			})
 		})
 	},
+	"prune": func(ctx context.Context, path string, _ int) error {
+		return inLedger(ctx, path, func(l *Ledger) error {
+			return l.Prune(ctx, func(r ports.Records) error {
+				all, err := r.Histories(later)
+				if err == nil && len(all) == 0 {
+					err = fault.New(fault.NotFound, "nothing is over")
+				}
+				if err != nil {
+					return err
+				}
+				return r.Prune(receipts(all))
+			})
+		})
+	},
 	"take the lease": func(ctx context.Context, path string, n int) error {
 		return inLedger(ctx, path, func(l *Ledger) error {
 			return l.Write(ctx, func(r ports.Records) error {

@@ -23,6 +23,7 @@ type records struct {
 	tx     bun.Tx
 	reads  bool // it is Read's
 	starts bool // it begins something new (reserve.go)
+	prunes bool // it is Prune's
 	// failed is the first failure that ended the transaction below us.
 	failed error
 }

@@ -41,6 +41,7 @@ var examples = map[string]string{
 	"drydock deliver":             "cyberagent drydock deliver RUN --out fix.patch\n  git -C SOURCE apply fix.patch",
 	"drydock repair":              "cyberagent drydock repair RUN " + gatesTyped,
 	"drydock cleanup":             "cyberagent drydock cleanup RUN\n  cyberagent drydock cleanup RUN --confirm DIGEST",
+	"ledger prune":                "cyberagent ledger prune --older-than 90d   # shows what would go and a digest\n  cyberagent ledger prune --older-than 90d --confirm DIGEST",
 	"drydock gc":                  "cyberagent drydock gc\n  cyberagent drydock gc --confirm DIGEST",
 	"drydock reconcile":           `cyberagent drydock reconcile`,
 	"fixture build":               "cyberagent fixture build\n  cyberagent fixture build --project ~/src/parser",

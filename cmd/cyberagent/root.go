@@ -149,7 +149,7 @@ The way of one command:
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		Action:         groupAction,
 		Commands: []*cli.Command{
-			runGroup(s), commandRuntimeVerb(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
+			runGroup(s), commandRuntimeVerb(s), drydockGroup(s), fixtureGroup(s), engineGroup(s), ledgerGroup(s), selftestGroup(s), configGroup(s), doctorCommand(s), versionCommand(s),
 		},
 	}
 	teach(root, "")

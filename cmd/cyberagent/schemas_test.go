@@ -21,6 +21,7 @@ import (
 	"cyberagent/app/enginecheck"
 	"cyberagent/app/engines"
 	"cyberagent/app/jobs"
+	"cyberagent/app/pruning"
 	"cyberagent/app/runs"
 	"cyberagent/app/selftest"
 	"cyberagent/app/standardcode"
@@ -56,6 +57,7 @@ var answers = map[string]any{
 	drydocks.RepairProtocol:           drydocks.RepairView{},
 	drydocks.CleanupProtocol:          drydocks.CleanupView{},
 	drydocks.GCProtocol:               drydocks.GCView{},
+	pruning.Protocol:                  pruning.View{},
 	drydocks.ReconcileProtocol:        drydocks.ReconcileView{},
 	admission.ReadinessProtocol:       admission.Readiness{},
 	standardcode.PreparationProtocol:  standardcode.Preparation{},

@@ -70,6 +70,9 @@ const (
 	DrydocksTotal    = 64
 	DrydockLife      = 7 * 24 * time.Hour
 	DrydockLifeMax   = 30 * 24 * time.Hour
+	PruneAge         = 90 * 24 * time.Hour
+	PruneBeside      = int64(1000)
+	CompactBytes     = 256 * MiB
 	ApprovalLife     = time.Hour
 	ApprovalLifeMax  = 24 * time.Hour
 	ReadinessLife    = 30 * time.Second

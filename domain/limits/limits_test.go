@@ -116,6 +116,8 @@ var rows = map[string]struct {
 	"drydocks_per_repository": {"count", 8, 8},
 	"drydocks":                {"count", 64, 64},
 	"drydock_life":            {"milliseconds", 604800000, 2592000000},
+	"prune_beside":            {"count", 1000, 1000},
+	"compact_bytes":           {"bytes", 268435456, 268435456},
 	"approval_life":           {"milliseconds", 3600000, 86400000},
 	"project_bytes":           {"bytes", 4294967296, 4294967296},
 	"project_file_bytes":      {"bytes", 1073741824, 1073741824},

@@ -78,6 +78,8 @@ func Table() []Row {
 		fixed("drydocks_per_repository", Count, DrydocksPerRepo, "domain", "worktrees cost disk"),
 		fixed("drydocks", Count, DrydocksTotal, "domain", "worktrees cost disk"),
 		span("drydock_life", DrydockLife, DrydockLifeMax, "domain", "what nobody uses is cleaned up"),
+		fixed("prune_beside", Count, PruneBeside, "ledger prune", "commands whose records go while another is at work, whose lease waits for it"),
+		fixed("compact_bytes", Bytes, CompactBytes, "ledger prune", "of a ledger that is written anew after pruning; others wait for it"),
 		span("approval_life", ApprovalLife, ApprovalLifeMax, "domain",
 			"a decision is about the present state; the first is how long an approval may be used, the second also how long a request waits for its decision"),
 		fixed("project_bytes", Bytes, ProjectBytes, "fixture build", "what is laid into a project's image, of each toolchain"),

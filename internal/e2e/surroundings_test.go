@@ -62,6 +62,7 @@ func (f *flow) verbs(a approved) map[string]verb {
 		"drydock cleanup":           {args: []string{f.run}, ledger: true},
 		"drydock gc":                {ledger: true},
 		"drydock reconcile":         {ledger: true},
+		"ledger prune":              {ledger: true},
 		"engine list":               {},
 		"engine check":              {ledger: true, begins: true}, // an engine that is away is its answer
 		"fixture build":             {engine: true},

@@ -18,6 +18,7 @@ import (
 	"cyberagent/app/enginecheck"
 	"cyberagent/app/fixture"
 	"cyberagent/app/jobs"
+	"cyberagent/app/pruning"
 	"cyberagent/app/runs"
 	"cyberagent/app/standardcode"
 	"cyberagent/config"
@@ -37,6 +38,7 @@ type App struct {
 	StandardCode *standardcode.Service
 	EngineCheck  *enginecheck.Service
 	Jobs         *jobs.Service
+	Pruning      *pruning.Service
 }
 
 // Option changes how the graph is made.
@@ -114,14 +116,18 @@ func hostModule() fx.Option {
 }
 
 func ledgerModule() fx.Option {
-	return fx.Module("ledger", fx.Provide(func(made *closers, cfg config.Config) (ports.Ledger, error) {
-		l, err := ledger.Open(context.Background(), ledger.Config{Path: cfg.Ledger.Path})
-		if err != nil {
-			return nil, fault.From(err).With("ledger.path", cfg.Ledger.Path+", from "+cfg.Whence("ledger.path"))
-		}
-		made.add(l.Close)
-		return l, nil
-	}))
+	return fx.Module("ledger", fx.Provide(
+		func(made *closers, cfg config.Config) (*ledger.Ledger, error) {
+			l, err := ledger.Open(context.Background(), ledger.Config{Path: cfg.Ledger.Path})
+			if err != nil {
+				return nil, fault.From(err).With("ledger.path", cfg.Ledger.Path+", from "+cfg.Whence("ledger.path"))
+			}
+			made.add(l.Close)
+			return l, nil
+		},
+		func(l *ledger.Ledger) ports.Ledger { return l },
+		func(l *ledger.Ledger) ports.Retention { return l },
+	))
 }
 
 func drydockModule() fx.Option {
@@ -151,6 +157,9 @@ func appModule() fx.Option {
 				Ledger: l, Sources: s, Worktrees: w, Rewinds: r, Deliveries: d, Remnants: m,
 				Repairs: standardcode.Repairs{Service: sc}, Clock: c, IDs: i,
 			}
+		},
+		func(l ports.Ledger, r ports.Retention, o ports.OwnerLocks, c ports.Clock) *pruning.Service {
+			return &pruning.Service{Ledger: l, Retention: r, Locks: o, Clock: c}
 		},
 		func(l ports.Ledger, w ports.Worktrees, c ports.Clock) *approvals.Service {
 			return &approvals.Service{Ledger: l, Worktrees: w, Clock: c}
