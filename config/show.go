@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
@@ -76,6 +79,22 @@ func (c Config) Endpoints() map[isolation.Engine]string {
 	out := map[isolation.Engine]string{}
 	for _, e := range names {
 		out[e] = c.EndpointFrom(e)
+	}
+	return out
+}
+
+// Images are the digests that are configured, each with who names it.
+func (c Config) Images() map[string][]string {
+	out := map[string][]string{}
+	add := func(digest, key string) {
+		if digest != "" {
+			out[digest] = append(out[digest], fmt.Sprintf("%s, from %s", key, c.Whence(strings.SplitN(key, " ", 2)[0])))
+		}
+	}
+	add(c.Image.Docker, "image.docker")
+	add(c.Image.Containerd, "image.containerd")
+	for _, dir := range slices.Sorted(maps.Keys(c.Image.Projects)) {
+		add(c.Image.Projects[dir], projectsKey+" "+dir)
 	}
 	return out
 }

@@ -47,6 +47,15 @@ type ImageStore interface {
 	// Untag removes one tag that the caller owns; the image itself stays if
 	// another name or the digest still holds it.
 	Untag(ctx context.Context, tag string) error
+	// Tagged lists the tags of one repository ("host/name", without a tag) that
+	// present images have, sorted by tag.
+	Tagged(ctx context.Context, repository string) ([]TaggedImage, error)
+}
+
+// TaggedImage is one tag of a present image, whose ID is what InspectImage says.
+type TaggedImage struct {
+	Tag string
+	ID  string
 }
 
 // ContainerID is the engine's own id of a container.

@@ -15,6 +15,7 @@ func identityChecks() []Check {
 		Check{Name: "the engine says what it is and changes nothing", Holds: "port: EngineProbe", run: probed},
 		Check{Name: "an image is found by its digest and read exactly", Holds: "port: Images", run: imageRead},
 		Check{Name: "an absent image is an answer, and refused at create", Holds: "port: Images", run: imageAbsent},
+		Check{Name: "an image is listed by its tags, with its own id, until they are taken away", Holds: "port: ImageStore", run: imageTagged},
 		Check{Name: "what an image brings along is not in effect", Holds: "contract: image", Kernel: true, run: imageHostile},
 		Check{Name: "what cannot be taken from an image is refused or not in effect", Holds: "contract: image", Kernel: true, run: imageIndelible},
 	)
@@ -42,6 +43,40 @@ func imageRead(c *C) {
 	c.must(err)
 	if again.ID != f.ID || !again.Present {
 		c.Errorf("by its own id %s: %+v", f.ID, again)
+	}
+}
+
+func imageTagged(c *C) {
+	img, untag, err := load(c.ctx, c.keeper, nil) // its id is its own: the tag is in it
+	c.must(err)
+	defer func() { c.must(untag()) }()
+	f, err := c.engine.InspectImage(c.ctx, img.Digest)
+	c.must(err)
+	repository, _, _ := strings.Cut(img.Tag, ":")
+	// listed is what is said of the image's own tag: others may have the same name.
+	listed := func() (ids []string) {
+		all, err := c.engine.Tagged(c.ctx, repository)
+		c.must(err)
+		for _, t := range all {
+			if strings.HasSuffix(t.Tag, img.Tag) {
+				ids = append(ids, t.ID)
+			}
+		}
+		return ids
+	}
+	if got := listed(); !slices.Equal(got, []string{f.ID}) {
+		c.Errorf("the tag %s is listed with %v, its image is %s", img.Tag, got, f.ID)
+	}
+	if all, err := c.engine.Tagged(c.ctx, "cyberagent.local/nobody"); err != nil || len(all) > 0 {
+		c.Errorf("of a name that nobody has: %v %v", all, err)
+	}
+	c.must(c.engine.Untag(c.ctx, img.Tag))
+	if got := listed(); len(got) > 0 {
+		c.Errorf("a tag that was taken away is listed with %v", got)
+	}
+	again, err := c.engine.InspectImage(c.ctx, img.Digest)
+	if c.must(err); again.Present {
+		c.Errorf("an image without a name stays: %+v", again)
 	}
 }
 

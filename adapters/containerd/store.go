@@ -14,6 +14,7 @@ import (
 	"github.com/distribution/reference"
 
 	"cyberagent/domain/fault"
+	"cyberagent/ports"
 )
 
 // ResolveBase implements ports.ImageStore. The digest may be the config's or
@@ -116,6 +117,26 @@ func (s *source) Read(b []byte) (int, error) {
 		s.err.Store(&err)
 	}
 	return n, err
+}
+
+// Tagged implements ports.ImageStore.
+func (e *Engine) Tagged(ctx context.Context, repository string) ([]ports.TaggedImage, error) {
+	want, err := reference.ParseNormalizedNamed(repository)
+	if err != nil || !reference.IsNameOnly(want) {
+		return nil, fault.New(fault.InvalidArgument, "%q is not a repository's name", repository).At("repository")
+	}
+	all, err := e.images(ctx) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var out []ports.TaggedImage
+	for _, i := range all {
+		n, err := reference.ParseNormalizedNamed(i.Name)
+		if _, tagged := n.(reference.Tagged); err == nil && tagged && n.Name() == want.Name() {
+			out = append(out, ports.TaggedImage{Tag: i.Name, ID: i.id})
+		}
+	}
+	return out, nil
 }
 
 // Untag implements ports.ImageStore. It is idempotent, and refuses anything but

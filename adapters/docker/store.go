@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/distribution/reference"
@@ -13,6 +14,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"cyberagent/domain/fault"
+	"cyberagent/ports"
 )
 
 // ResolveBase implements ports.ImageStore.
@@ -151,6 +153,28 @@ func (s *source) Read(b []byte) (int, error) {
 		s.err.Store(&err)
 	}
 	return n, err
+}
+
+// Tagged implements ports.ImageStore.
+func (e *Engine) Tagged(ctx context.Context, repository string) ([]ports.TaggedImage, error) {
+	want, err := reference.ParseNormalizedNamed(repository)
+	if err != nil || !reference.IsNameOnly(want) {
+		return nil, fault.New(fault.InvalidArgument, "%q is not a repository's name", repository).At("repository")
+	}
+	list, err := e.images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []ports.TaggedImage
+	for _, s := range list {
+		for _, t := range s.RepoTags {
+			if n, err := reference.ParseNormalizedNamed(t); err == nil && n.Name() == want.Name() {
+				out = append(out, ports.TaggedImage{Tag: t, ID: s.ID})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b ports.TaggedImage) int { return strings.Compare(a.Tag, b.Tag) })
+	return out, nil
 }
 
 // Untag implements ports.ImageStore. It is idempotent, and refuses anything but

@@ -8,10 +8,12 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"cyberagent/domain/admission"
 	"cyberagent/domain/canon"
 	"cyberagent/domain/fault"
+	"cyberagent/ports"
 )
 
 // AddImage makes an image present under its id.
@@ -100,6 +102,20 @@ func parse(config []byte) (admission.ImageFacts, error) {
 		Cmd: c.Config.Cmd, Env: c.Config.Env, OnBuild: c.Config.OnBuild, Labels: c.Config.Labels, Healthcheck: c.Config.Healthcheck != nil,
 		Volumes: slices.Sorted(maps.Keys(c.Config.Volumes)), Ports: slices.Sorted(maps.Keys(c.Config.ExposedPorts)),
 	}, nil
+}
+
+// Tagged implements ports.ImageStore.
+func (e *Engine) Tagged(ctx context.Context, repository string) (out []ports.TaggedImage, err error) {
+	err = e.call(ctx, "Tagged", func() error {
+		out = nil
+		for _, tag := range slices.Sorted(maps.Keys(e.host.tags)) {
+			if name, _, ok := strings.Cut(tag, ":"); ok && name == repository {
+				out = append(out, ports.TaggedImage{Tag: tag, ID: e.host.tags[tag]})
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Untag implements ports.ImageStore. An image without a name is removed.

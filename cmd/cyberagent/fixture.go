@@ -19,7 +19,7 @@ import (
 )
 
 func fixtureGroup(s *session) *cli.Command {
-	return group("fixture", "the fixed image", fixtureBuild(s), fixtureInspect(s))
+	return group("fixture", "the fixed image", fixtureBuild(s), fixtureInspect(s), fixtureListCommand(s), fixtureRemove(s))
 }
 
 func fixtureBuild(s *session) *cli.Command {

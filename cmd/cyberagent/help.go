@@ -47,6 +47,8 @@ var examples = map[string]string{
 	"fixture build":               "cyberagent fixture build\n  cyberagent fixture build --project ~/src/parser",
 	"engine list":                 `cyberagent --engine auto engine list`,
 	"fixture inspect":             `cyberagent fixture inspect`,
+	"fixture list":                `cyberagent fixture list`,
+	"fixture remove":              "cyberagent fixture remove IMAGE                # what would go, and a digest\n  cyberagent fixture remove IMAGE --confirm DIGEST",
 	"engine check":                `cyberagent engine check`,
 	"selftest crash":              `cyberagent selftest crash --repeat 2`,
 	"selftest soak":               `cyberagent selftest soak --kills 50`,

@@ -71,6 +71,8 @@ var answers = map[string]any{
 	"fixture.v1":                      fixtureView{},
 	"fixture-project.v1":              projectView{},
 	"fixture-inspection.v1":           inspectionView{},
+	"fixture-list.v1":                 fixtureListView{},
+	"fixture-removal.v1":              removalView{},
 	engines.ListProtocol:              engines.List{},
 	selftest.Protocol:                 selftest.Report{},
 	selftest.SoakProtocol:             selftest.SoakReport{},

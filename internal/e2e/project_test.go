@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,33 @@ type projectView struct {
 	Holds    map[string][]string `json:"packages"`
 	Absent   map[string][]string `json:"packages_absent"`
 	Warnings []string            `json:"warnings"`
+}
+
+// removalView is the answer of `fixture remove`.
+type removalView struct {
+	Protocol string   `json:"protocol_version"`
+	Engine   string   `json:"engine"`
+	ID       string   `json:"image_id"`
+	Tags     []string `json:"tags"`
+	Size     int64    `json:"size_bytes"`
+	Project  bool     `json:"project"`
+	Uses     []string `json:"uses"`
+	Digest   string   `json:"digest"`
+	DryRun   bool     `json:"dry_run"`
+	Present  bool     `json:"present"`
+}
+
+// inspectedView is what of `fixture inspect` counts here.
+type inspectedView struct {
+	Protocol string              `json:"protocol_version"`
+	Digest   string              `json:"image_digest"`
+	Present  bool                `json:"present"`
+	ID       string              `json:"image_id"`
+	Platform string              `json:"platform"`
+	Size     int64               `json:"size_bytes"`
+	Labels   map[string]string   `json:"labels"`
+	Usable   bool                `json:"usable"`
+	Blockers []map[string]string `json:"blockers"`
 }
 
 // dependency is a module of this repository's own that needs no other one.
@@ -70,7 +98,11 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	must(t, err)
 	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--go-modules", strings.TrimSpace(string(modules))), 0)
+	removed := false
 	t.Cleanup(func() {
+		if removed {
+			return
+		}
 		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", p.Tag).CombinedOutput(); err != nil {
 			t.Errorf("the image stays: %v %s", err, out)
 		}
@@ -78,7 +110,8 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	if p.Project != source || len(p.Holds["go"]) != 1 || p.Holds["go"][0] != dependency+"@"+version || !hexPattern.MatchString(p.Locks["go"]) || len(p.Warnings) > 0 {
 		t.Errorf("the image is said to be %+v", p)
 	}
-	must(t, os.WriteFile(filepath.Join(h.state, "config.yaml"), fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
+	file := filepath.Join(h.state, "config.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
 
 	prepared := f.MustPrepare(t, tests)
 	if prepared.Authority.ImageDigest != p.Image {
@@ -91,6 +124,27 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	appendTo(t, filepath.Join(f.path, "go.sum"), "example.test/x v1.0.0 h1:AAAA=\n")
 	if e := MustFail(t, f.Execute(t, a), 3); e.Code != "drydock_drifted" {
 		t.Errorf("a changed lockfile: %+v", e)
+	}
+
+	// The image goes when nobody needs it: not while it is configured, nor while an
+	// approval for it can be used.
+	remove := []string{"fixture", "remove", p.Image}
+	if e := MustFail(t, h.call(t, remove...), 4); e.Code != "operation_conflict" || !strings.Contains(e.Message, "image.projects "+source) || !strings.Contains(e.Message, a.prep.ID) {
+		t.Errorf("a configured image: %+v", e)
+	}
+	must(t, os.Remove(file))
+	if e := MustFail(t, h.call(t, remove...), 4); e.Code != "operation_conflict" || strings.Contains(e.Message, "image.projects") {
+		t.Errorf("an image of an approval: %+v", e)
+	}
+	MustAnswer[runView](t, h.call(t, "run", "close", f.run), 0)
+	shown := MustAnswer[removalView](t, h.call(t, remove...), 0)
+	if !shown.DryRun || !shown.Present || !shown.Project || !slices.Contains(shown.Tags, p.Tag) || len(shown.Uses) > 0 {
+		t.Errorf("the preview: %+v", shown)
+	}
+	gone := MustAnswer[removalView](t, h.call(t, append(remove, "--confirm", shown.Digest)...), 0)
+	removed = gone.ID != "" && !gone.Present
+	if v := MustAnswer[inspectedView](t, h.call(t, "fixture", "inspect", p.Image), 3); !removed || v.Present {
+		t.Errorf("after the removal: %+v, %+v", gone, v)
 	}
 
 	// Another repository keeps the plain image.

@@ -67,6 +67,8 @@ func (f *flow) verbs(a approved) map[string]verb {
 		"engine check":              {ledger: true, begins: true}, // an engine that is away is its answer
 		"fixture build":             {engine: true},
 		"fixture inspect":           {engine: true},
+		"fixture list":              {engine: true},
+		"fixture remove":            {args: []string{lab.digest}, engine: true},
 		"selftest crash":            {args: []string{"--repeat", "1", "--edge", "start:intent"}, engine: true},
 		"selftest soak":             {args: []string{"--kills", "1"}, engine: true},
 		"selftest report":           {args: []string{"nothing.json"}},

@@ -35,7 +35,7 @@ func fixtureModule() fx.Option {
 			NewAssembly: func() (fixture.Assembly, error) {
 				return image.New(image.Config{Runner: runner.Runner})
 			},
-			NewTag:  image.NewTag,
+			NewTag: image.NewTag, Repository: image.Repository(),
 			Memory:  image.Memory[fixture.Made]{Path: filepath.Join(cfg.Home, memory)},
 			Recipe:  func() string { return image.Recipe(runner.Runner) },
 			Now:     time.Now,
