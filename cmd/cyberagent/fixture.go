@@ -157,6 +157,9 @@ func (s *session) answerInspection(ctx context.Context, svc fixture.Service, dig
 		"fixture-inspection.v1", digest, j.Facts.Present, j.Facts.ID, j.Facts.OS + "/" + j.Facts.Arch, j.Facts.SizeBytes,
 		j.Facts.Labels, len(j.Refused) == 0, j.Refused, []map[string]string{},
 	}
+	if v.Labels == nil {
+		v.Labels = map[string]string{} // an absent image has none
+	}
 	for _, r := range j.Refused {
 		v.Blockers = append(v.Blockers, map[string]string{
 			"reason_code": string(r.Reason), "detail": r.Detail, "advice": r.Advice,
