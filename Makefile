@@ -46,7 +46,8 @@ attacks: build ## try the catalogue of attacks on the engines and outside of the
 	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 15m -run TestEveryAttackIsBlockedOrHarmless -attacks.doc=$(CURDIR)/docs/attacks.md
 
 growth: build ## measure how far the fastest writers come beyond the quota, RUNS times each (50), and write docs/growth.md
-	@$(WITH_ENGINE) go test ./adapters/conformance -count=1 -timeout 3h -run TestGrowthIsStopped -growth.runs=$(RUNS) -growth.doc=$(CURDIR)/docs/growth.md -v
+	@$(WITH_ENGINE) sh -c 'go test ./internal/e2e -count=1 -timeout 3h -run TestLimits_GrowthThatNoNameShowsEnds -unnamed.runs=$(RUNS) -unnamed.doc=$(CURDIR)/bin/growth-unnamed.md -v && \
+		go test ./adapters/conformance -count=1 -timeout 3h -run TestGrowthIsStopped -growth.runs=$(RUNS) -growth.unnamed=$(CURDIR)/bin/growth-unnamed.md -growth.doc=$(CURDIR)/docs/growth.md -v'
 
 test: build verify cross ## run every test against the real engine; starts and stops what it needs
 	@$(WITH_ENGINE) go test -timeout 60m ./...

@@ -15,6 +15,7 @@ import (
 
 var (
 	growthRuns = flag.Int("growth.runs", 1, "how often each writer grows")
+	growthRows = flag.String("growth.unnamed", "", "file with the rows of what no name shows, made by internal/e2e")
 	growthDoc  = flag.String("growth.doc", "", "write what was measured to a file")
 )
 
@@ -23,10 +24,14 @@ func TestGrowthIsStoppedHoweverItIsWritten(t *testing.T) {
 	if *growthDoc == "" || t.Failed() {
 		return
 	}
+	unnamed, err := os.ReadFile(*growthRows)
+	if err != nil {
+		t.Fatalf("%v\nremedy: make growth", err)
+	}
 	load, _ := os.ReadFile("/proc/loadavg")
 	one, _, _ := strings.Cut(string(load), " ")
 	machine := fmt.Sprintf("kernel %s, %d processors, a load of %s at the end", kernel(t), runtime.NumCPU(), one)
-	if err := os.WriteFile(*growthDoc, []byte(conformance.GrowthDocument(time.Now().UTC().Format(time.DateOnly), machine, all)), 0o644); err != nil {
+	if err := os.WriteFile(*growthDoc, []byte(conformance.GrowthDocument(time.Now().UTC().Format(time.DateOnly), machine, all, string(unnamed))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -43,6 +48,13 @@ func TestTheDocumentOfGrowthHasEveryWriter(t *testing.T) {
 			rows++
 		}
 	}
+	engines := 2
+	for _, name := range conformance.UnnamedWriters() {
+		if n := strings.Count(string(b), "\n| "+name+" | "); n != engines {
+			t.Errorf("docs/growth.md has %s %d times, want it once an engine: run make growth", name, n)
+		}
+	}
+	rows -= engines * len(conformance.UnnamedWriters())
 	for _, w := range conformance.Writers() {
 		if !strings.Contains(string(b), "\n| "+w.Name+" | "+w.What+" | ") {
 			t.Errorf("docs/growth.md lacks %s: run make growth", w.Name)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func TestLedgerPrune_ShowsWhatWouldGoAndTakesIt(t *testing.T) {
 		t.Error("a refusal changed something")
 	}
 
-	done := append(prune, "--confirm", v["digest"].(string), "--operation-key", "prune-1")
+	done := slices.Concat(prune, []string{"--confirm", v["digest"].(string), "--operation-key", "prune-1"})
 	p := y.must(0, done...)
 	if p["dry_run"] != false || p["records"] != v["records"] || p["file"].(map[string]any)["why"] != "" || p["file"].(map[string]any)["reusable_bytes"].(float64) != 0 {
 		t.Errorf("%v", p)

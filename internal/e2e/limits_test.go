@@ -178,15 +178,3 @@ func TestLimits_TooLittleRoomOnTheHostEnds(t *testing.T) {
 	f.take(f.MustStatus(t))
 	f.MustRunOrdinarily(t)
 }
-
-// Growth that no name shows is found by the space that goes: other commands on
-// the disk would disturb it, and so it runs alone.
-func TestLimits_GrowthThatNoNameShowsEnds(t *testing.T) {
-	h := MustHome(t)
-	f := h.MustFlow(t, h.MustScripts(t, "abuse.py"))
-	checkAbuse(t, f, abuse{
-		args: []string{"deleted"}, timeout: 240, exit: 5,
-		ends: []string{"failed/workspace_growth_unattributed", "failed/workspace_growth_bytes"},
-	})
-	f.MustRunOrdinarily(t)
-}

@@ -95,6 +95,22 @@ def deleted():
     time.sleep(240)
 
 
+def deleted_fast():
+    # Four that write as fast as they can, until they are stopped.
+    block = b"x" * MIB
+    for _ in range(3):
+        if os.fork() == 0:
+            break
+    held = []
+    while True:
+        name = "/workspace/hidden-%d" % os.getpid()
+        f = os.open(name, os.O_CREAT | os.O_WRONLY)
+        os.unlink(name)
+        held.append(f)
+        for _ in range(15):
+            os.write(f, block)
+
+
 def memory():
     held = []
     while True:
