@@ -4,13 +4,16 @@ package standardcode_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
 	"cyberagent/domain/result"
 	"cyberagent/domain/runnerproto"
+	"cyberagent/ports"
 )
 
 // once returns an error for the first call of that name.
@@ -92,6 +95,30 @@ func TestExecute_AContainerThatCannotBeRemovedIsRecoveredLater(t *testing.T) {
 		t.Errorf("%s %s %+v", r.Status, r.ReasonCode, r.Checkpoint)
 	}
 	l.nothingLeft()
+}
+
+// An engine that died forgot the container; what still lives of it has to go
+// before anything is called over.
+func TestRecover_AsksForTheContainerThatTheEngineForgot(t *testing.T) {
+	t.Parallel()
+	l := mustLab(t)
+	l.dies(standardcode.MomentStarted)
+	found, err := l.engine.FindOwned(t.Context(), l.ledger.Installation())
+	l.must(err)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	owner := ports.Ownership{Admission: id.Admission(found[0].Labels[isolation.LabelAdmission]), Installation: l.ledger.Installation()}
+	l.must(l.engine.Remove(t.Context(), found[0].ID, owner))
+	l.engine.Before = once("Remove", fault.New(fault.CleanupPending, "its process lives"))
+	rec, err := l.service.Recover(t.Context(), standardcode.RecoverInput{Run: l.run})
+	l.must(err)
+	if rec.Open != 1 || rec.Items[0].Outcome != standardcode.OutcomeUnfinished || !strings.Contains(rec.Items[0].Why, "its process lives") {
+		t.Errorf("%+v", rec)
+	}
+	if r := l.recovered(); r.ReasonCode != result.EngineLost && r.ReasonCode != result.OwnerLost {
+		t.Errorf("%s %s", r.Status, r.ReasonCode)
+	}
 }
 
 func TestRecover_NothingIsEverStarted(t *testing.T) {
