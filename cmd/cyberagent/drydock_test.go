@@ -225,6 +225,11 @@ func TestDrydock_TheWholeLife(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	y.must(0, "drydock", "checkpoint", y.run)
+	for _, inside := range []string{filepath.Join(root, "fix.patch"), filepath.Join(y.home, "drydocks", "fix.patch")} {
+		if e := y.must(2, "drydock", "deliver", y.run, "--out", inside); e["field"] != "out" {
+			t.Errorf("a patch was put into a Drydock: %v", e)
+		}
+	}
 	out := filepath.Join(t.TempDir(), "fix.patch")
 	d := y.must(0, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-1")
 	if e := y.must(2, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-1"); e["field"] != "out" {

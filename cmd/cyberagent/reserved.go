@@ -75,3 +75,34 @@ func (r reserved) fill(from string) error {
 	}
 	return nil
 }
+
+// outside refuses a file in the product's own Drydocks: a copy there would be a
+// change that nobody recorded, beside a container that may live.
+func (s *session) outside(out string) error {
+	if out == "" {
+		return nil
+	}
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	docks, err := os.Stat(filepath.Join(cfg.Home, "drydocks"))
+	if err != nil {
+		return nil //nolint:nilerr // where there are none nothing is in one
+	}
+	dir, err := filepath.Abs(filepath.Dir(out))
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // reserve says what is wrong with it
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && os.SameFile(info, docks) {
+			return fault.New(fault.InvalidArgument, "%s lies in a Drydock", out).At("out").Hint("name a file outside of the Drydocks")
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
