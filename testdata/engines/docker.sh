@@ -103,7 +103,7 @@ up() {
 	say "starting dockerd"
 	start_dockerd
 	await dockerd "$DOCKERD_LOG" dockerd_pid answers
-	version=$(answers)
+	version=$(answers) || version="(too busy to say its version again)" # it did answer
 	say "Docker Engine $version answers on $SOCKET after $((SECONDS - started_at)) s, pid $(dockerd_pid)"
 }
 
