@@ -55,8 +55,8 @@ test: build verify cross ## run every test against the real engine; starts and s
 test/unit: ## run the tests that need no engine
 	@go test ./domain/... ./app/... ./config/... ./internal/archtest/... ./internal/cleantext/... ./adapters/ledger/... ./adapters/gitdrydock/... ./adapters/host/...
 
-corpus: build ## run real projects with plain and project images on both engines and write docs/corpus.md (ONLY=regexp)
-	@CYBERAGENT_WITH_ENGINES='docker containerd' $(WITH_ENGINE) go run ./internal/corpus -cache $${CYBERAGENT_DEV_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/cyberagent-dev}/corpus -only '$(ONLY)' -doc docs/corpus.md
+corpus: build ## run real projects with plain and project images on both engines and write docs/corpus.md (ONLY=regexp; goes on where it was, AGAIN=1 does not)
+	@CYBERAGENT_WITH_ENGINES='docker containerd' $(WITH_ENGINE) go run ./internal/corpus -cache $${CYBERAGENT_DEV_HOME:-$${XDG_CACHE_HOME:-$$HOME/.cache}/cyberagent-dev}/corpus -only '$(ONLY)' $(if $(AGAIN),-again) -doc docs/corpus.md
 
 bench: build ## measure beside docker run, ctr run and git, ROUNDS times each (21), and write docs/benchmarks.md
 	@CYBERAGENT_WITH_ENGINES='docker containerd' CYBERAGENT_BENCH_BINARY=bin/cyberagent $(WITH_ENGINE) go run ./internal/bench -rounds $(ROUNDS) -only '$(ONLY)' -doc docs/benchmarks.md

@@ -71,9 +71,6 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := l.warmed(ctx); err != nil {
-		return err
-	}
 	for _, p := range projects {
 		if !filter.MatchString(p.Kind + " " + p.Name) {
 			continue
@@ -83,6 +80,11 @@ func run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err := l.write(doc, projects); err != nil {
+			return err
+		}
+	}
+	if filter.MatchString("net/http") {
+		if err := l.warmed(ctx); err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,7 @@ func render(all []outcome, images map[string]string, w warmth) string {
 	b.WriteString(circumstances(all, images))
 	b.WriteString("\n## How many pass\n\nOf those that pass on the host:\n\n" + counts(all))
 	b.WriteString("\n## What stopped the others\n\n" + exceptions(all))
+	b.WriteString("\n## Images\n\n" + reproduced(all))
 	b.WriteString("\n## The standard library in the image\n\n" + w.text())
 	for _, kind := range []string{"go", "npm", "deb-python", "deb-rust"} {
 		fmt.Fprintf(&b, "\n## %s\n\n", map[string]string{"go": "Go", "npm": "Node", "deb-python": "Python", "deb-rust": "Rust"}[kind])
@@ -141,6 +142,39 @@ func exceptions(all []outcome) string {
 		return "Nothing.\n"
 	}
 	return b.String()
+}
+
+// reproduced compares the images that the engines had made independently.
+func reproduced(all []outcome) string {
+	same, slowest := 0, map[string]float64{}
+	var differ []string
+	for _, o := range all {
+		digests := map[string]string{}
+		for _, r := range o.Rows {
+			if r.Image == "project" && r.Build > 0 && !r.Changed {
+				digests[r.Engine] = r.Digest
+				slowest[r.Engine] = max(slowest[r.Engine], r.Build)
+			}
+		}
+		switch {
+		case len(digests) < 2:
+		case digests["docker"] == digests["containerd"]:
+			same++
+		default:
+			differ = append(differ, o.Name)
+		}
+	}
+	b := fmt.Sprintf("Each engine had its project images made anew. Of those made on both, %d have the same digest", same)
+	if len(differ) > 0 {
+		b += ", and not those of " + strings.Join(differ, ", ")
+	}
+	b += ".\n"
+	for _, engine := range []string{"docker", "containerd"} {
+		if slowest[engine] > 0 {
+			b += fmt.Sprintf("The slowest took %.0f s on %s.\n", slowest[engine], engine)
+		}
+	}
+	return b
 }
 
 // circumstances are when and on what it was measured.
