@@ -100,6 +100,7 @@ six>=1.0
 -r more.txt
 attrs[tests]==23.1.0  # why
 wild==1.*
+exact===1.0
 `
 
 func TestRead_WhatLockfilesAskFor(t *testing.T) {

@@ -36,7 +36,7 @@ func requirements(text string) []Package {
 		}
 		name, _, _ = strings.Cut(name, "[") // extras
 		version = strings.TrimSpace(version)
-		if strings.ContainsAny(version, "*, ") {
+		if strings.ContainsAny(version, "*=, ") {
 			continue
 		}
 		all = append(all, Package{PythonName(strings.TrimSpace(name)), version})
