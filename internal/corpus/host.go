@@ -53,7 +53,8 @@ func (l lab) vendored(ctx context.Context, p project, source string) (string, er
 	// The go command looks into vendor by itself from go 1.14 on.
 	cmd := exec.CommandContext(ctx, "sh", "-ec", `cp -a "$1" "$2"; cd "$2"
 v=$(sed -n 's/^go 1\.\([0-9]*\).*/\1/p' go.mod); [ "${v:-0}" -ge 14 ] || go mod edit -go=1.14
-go mod vendor; git add go.mod; git add -f vendor; git -c user.name=corpus -c user.email=corpus@example.test commit -qm vendor`, "sh", source, dir)
+go mod vendor; git add go.mod; [ ! -d vendor ] || git add -f vendor
+git -c user.name=corpus -c user.email=corpus@example.test commit -q --allow-empty -m vendor`, "sh", source, dir)
 	cmd.Env = plain()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("vendoring: %w: %s", err, last(string(out))), os.RemoveAll(dir))
