@@ -139,7 +139,7 @@ func exceptions(all []outcome) string {
 		}
 	}
 	if b.Len() == 0 {
-		return "Nothing.\n"
+		return "Nothing, of what was tried.\n"
 	}
 	return b.String()
 }
