@@ -17,7 +17,7 @@ import (
 
 // A dockerd that is killed between the runner's first instruction and saving that
 // it runs forgets it: started again, it calls the container created, removes it
-// when asked, and leaves its process running (20.10.24, tried: ten times in ten).
+// when asked, and leaves its process running (20.10.24).
 // A killed shim may leave processes, too. The cgroup is named by the container's
 // id, which nothing else has, so it tells whether they live and whom to end.
 

@@ -94,6 +94,7 @@ func adviseCase(r Remediation, e Evidence) string {
 			d := e.Drydock.Drydock
 			return fmt.Sprintf("pass --generation %d --checkpoint %s", d.Generation, d.Checkpoint)
 		}
+	default: // their texts have no values but the Run's
 	}
 	return filled(advices[r], e)
 }
@@ -132,6 +133,7 @@ func source(r Remediation, e Evidence) string {
 		if e.Image != nil && e.Image.Configured != "" {
 			return e.Image.From
 		}
+	default: // they correct no value that is configured
 	}
 	return ""
 }
