@@ -37,9 +37,6 @@ type DeliveryView struct {
 type DeliverInput struct {
 	Run          id.Run
 	OperationKey string
-	// Out is where the caller will copy the patch, absolute and without links; empty
-	// for nowhere. It must not lie in the Drydock: there it would be a change.
-	Out string
 }
 
 // Deliver hands out the current Checkpoint as a patch against the fixed base
@@ -66,10 +63,6 @@ func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, e
 	d := st.drydock
 	if !d.Whole() {
 		return v, notReady(d)
-	}
-	if within(d, in.Out) {
-		return v, fault.New(fault.InvalidArgument, "%s is in the Drydock that is delivered", in.Out).At("out").
-			Hint("name a file outside of %s", d.Place.Root)
 	}
 	if err := s.recorded(ctx, d); err != nil {
 		return v, err

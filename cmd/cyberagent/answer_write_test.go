@@ -49,7 +49,7 @@ func TestFail_ARemedyMovesNoTerminal(t *testing.T) {
 			return v, ok
 		},
 	})
-	if !strings.Contains(errs.String(), "what to do: make /no") || strings.Contains(errs.String(), "\x1b") {
+	if !strings.Contains(errs.String(), "what to do: make '/no") || strings.Contains(errs.String(), "\x1b") {
 		t.Errorf("%q", errs.String())
 	}
 }

@@ -175,7 +175,6 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 				if err != nil {
 					return err
 				}
-				in.Out = copied.path
 				v, err := app.Drydocks.Deliver(ctx, in)
 				if err != nil {
 					return errors.Join(err, copied.drop())

@@ -14,6 +14,7 @@ import (
 	"cyberagent/cmd/cyberagent/internal/wiring"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/limits"
+	"cyberagent/domain/phrase"
 )
 
 func ledgerGroup(s *session) *cli.Command {
@@ -76,18 +77,20 @@ func printPruning(w io.Writer, v pruning.View, age string) {
 		label = "over"
 	}
 	for _, r := range v.Runs {
-		_, _ = fmt.Fprintf(w, "%-12s%s  %d commands, %d records, %d bytes, unchanged since %s\n",
-			label, r.RunID, r.Admissions, r.Records, r.Bytes, r.Newest.Format(time.DateOnly))
+		_, _ = fmt.Fprintf(w, "%-12s%s  %s, %s, %s, unchanged since %s\n",
+			label, r.RunID, phrase.Count(r.Admissions, "command"), phrase.Count(r.Records, "record"), phrase.Count(r.Bytes, "byte"), r.Newest.Format(time.DateOnly))
 	}
 	for _, k := range v.Kept {
 		_, _ = fmt.Fprintf(w, "%-12s%s  %s\n", "kept", k.RunID, printable(k.Why))
 	}
-	_, _ = fmt.Fprintf(w, "together    %d Runs, %d commands, %d records, %d bytes\n", len(v.Runs), v.Admissions, v.Records, v.Bytes)
+	_, _ = fmt.Fprintf(w, "together    %s, %s, %s, %s\n", phrase.Count(len(v.Runs), "Run"),
+		phrase.Count(v.Admissions, "command"), phrase.Count(v.Records, "record"), phrase.Count(v.Bytes, "byte"))
 	if v.Oldest != nil && v.Newest != nil {
 		_, _ = fmt.Fprintf(w, "from        %s to %s\n", v.Oldest.Format(time.DateOnly), v.Newest.Format(time.DateOnly))
 	}
 	if f := v.File; f != nil {
-		_, _ = fmt.Fprintf(w, "file        %d to %d bytes, %d of them for new records\n", f.BytesBefore, f.BytesAfter, f.ReusableBytes)
+		_, _ = fmt.Fprintf(w, "file        %s before, %s now, %s of it for new records\n",
+			phrase.Count(f.BytesBefore, "byte"), phrase.Count(f.BytesAfter, "byte"), phrase.Count(f.ReusableBytes, "byte"))
 		if f.Why != "" {
 			_, _ = fmt.Fprintf(w, "not smaller %s\n", printable(f.Why))
 		}

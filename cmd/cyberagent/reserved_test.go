@@ -33,8 +33,8 @@ func TestDeliver_AFileThatCannotBeMadeIsRefusedBeforeAnythingIsRecorded(t *testi
 		filepath.Dir(there):                    "does not exist",
 		filepath.Join(there, "below.patch"):    "directory",
 		filepath.Join(root, "no", "fix.patch"): "make the directory",
-		filepath.Join(root, "a", "fix.patch"):  "outside of " + root,
-		filepath.Join(link, "fix.patch"):       "outside of " + root,
+		filepath.Join(root, "a", "fix.patch"):  "outside of the Drydocks",
+		filepath.Join(link, "fix.patch"):       "outside of the Drydocks",
 	} {
 		e := y.must(2, "drydock", "deliver", y.run, "--out", out)
 		if e["field"] != "out" || !strings.Contains(e["remediation"].(string), remedy) {
