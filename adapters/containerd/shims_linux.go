@@ -1,13 +1,14 @@
 package containerd
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"cyberagent/internal/procs"
 )
 
 // A shim is told its namespace and its container by arguments, which the process
@@ -17,15 +18,11 @@ import (
 // shims are the processes that serve one container: its shim, and for a moment the
 // same program making or ending it, which alone has a verb.
 func shims(namespace, name string) (serving, working []int) {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	pids, err := procs.IDs()
 	if err != nil {
 		return nil, nil
 	}
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if err != nil {
-			continue
-		}
+	for _, pid := range pids {
 		switch args := shimArguments(pid); {
 		case !follows(args, "-namespace", namespace), !follows(args, "-id", name):
 		case slices.Contains(args, "start"), slices.Contains(args, "delete"):
@@ -59,19 +56,11 @@ func follows(args []string, flag, value string) bool {
 	return i >= 0 && i+1 < len(args) && args[i+1] == value
 }
 
-// killShim ends a container's shim. The process is held first and looked at again,
-// for its number may have become another's.
+// killShim ends a container's shim.
 func killShim(pid int, namespace, name string) error {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Release() }()
-	if args := shimArguments(pid); !follows(args, "-namespace", namespace) || !follows(args, "-id", name) {
-		return nil
-	}
-	if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
+	_, err := procs.KillIf(pid, func() bool {
+		args := shimArguments(pid)
+		return follows(args, "-namespace", namespace) && follows(args, "-id", name)
+	})
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"cyberagent/domain/limits"
+	"cyberagent/internal/procs"
 	"cyberagent/ports"
 )
 
@@ -21,26 +22,18 @@ import (
 // A killed shim may leave processes, too. The cgroup is named by the container's
 // id, which nothing else has, so it tells whether they live and whom to end.
 
-// procs is where the kernel shows processes.
-const procs = "/proc"
-
 // remains are the living processes of a container on this host.
 func remains(c ports.ContainerID) ([]int, error) {
 	if len(c) != longID {
 		return nil, nil // nobody's cgroup can be told by a shorter one
 	}
-	d, err := os.Open(procs)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
+	all, err := procs.IDs()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && len(groups(pid, c)) > 0 && living(pid) {
+	for _, pid := range all {
+		if len(groups(pid, c)) > 0 && living(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -67,23 +60,14 @@ func groups(pid int, c ports.ContainerID) map[string]string {
 }
 
 // endRemain kills a process that is the container's first and its user's. All
-// others of its namespace die with it. The process is held first and looked at
-// then, for its number may have become another's.
+// others of its namespace die with it.
 func endRemain(pid int, c ports.ContainerID) error {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = p.Release() }()
-	of := groups(pid, c)
-	if len(of) == 0 || !isRunner(pid) {
-		return nil
-	}
-	err = p.Kill()
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	if dir := of["freezer"]; err == nil && dir != "" {
+	var of map[string]string
+	killed, err := procs.KillIf(pid, func() bool {
+		of = groups(pid, c)
+		return len(of) > 0 && isRunner(pid)
+	})
+	if dir := of["freezer"]; killed && dir != "" {
 		// A frozen process dies when it is thawed.
 		_ = os.WriteFile(filepath.Join("/sys/fs/cgroup/freezer", dir, "freezer.state"), []byte("THAWED"), 0)
 	}
@@ -120,4 +104,4 @@ func status(pid int, key string, right func([]string) bool) bool {
 	return false
 }
 
-func proc(pid int, file string) string { return filepath.Join(procs, strconv.Itoa(pid), file) }
+func proc(pid int, file string) string { return filepath.Join("/proc", strconv.Itoa(pid), file) }

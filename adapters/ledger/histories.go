@@ -9,34 +9,43 @@ import (
 	"cyberagent/domain/retention"
 )
 
-// hanging are the tables with what hangs on a Run, those that lead to others last:
-// the condition "of" finds a Run's rows by them, and so do the triggers that let
-// them go. Runs, their two kinds of snapshots, prunings and the installation stay.
-var hanging = []struct{ table, of string }{
-	{"job_transitions", "job_id IN (SELECT id FROM jobs WHERE run_id IN (%s))"},
-	{"approval_consumptions", "approval_id IN (SELECT id FROM approvals WHERE run_id IN (%s))"},
-	{"approval_decisions", "approval_id IN (SELECT id FROM approvals WHERE run_id IN (%s))"},
-	{"approval_requests", "approval_id IN (SELECT id FROM approvals WHERE run_id IN (%s))"},
-	{"approval_revocations", "approval_id IN (SELECT id FROM approvals WHERE run_id IN (%s))"},
-	{"cancellations", "admission_id IN (SELECT id FROM admissions WHERE run_id IN (%s))"},
-	{"leases", "admission_id IN (SELECT id FROM admissions WHERE run_id IN (%s))"},
-	{"lifecycle_log", "admission_id IN (SELECT id FROM admissions WHERE run_id IN (%s))"},
-	{"log_receipts", "admission_id IN (SELECT id FROM admissions WHERE run_id IN (%s))"},
-	{"receipts", "admission_id IN (SELECT id FROM admissions WHERE run_id IN (%s))"},
-	{"checkpoints", "drydock_id IN (SELECT id FROM drydocks WHERE run_id IN (%s))"},
-	{"drydock_steps", "drydock_id IN (SELECT id FROM drydocks WHERE run_id IN (%s))"},
-	{"jobs", "run_id IN (%s)"},
-	{"job_owners", "run_id IN (%s)"},
-	{"admissions", "run_id IN (%s)"},
-	{"approvals", "run_id IN (%s)"},
-	{"preparations", "run_id IN (%s)"},
-	{"drydocks", "run_id IN (%s)"},
-	{"events", "run_id IN (%s)"},
-	{"operations", "run_id IN (%s)"},
+// hanging are the tables with what hangs on a Run, by the column that leads to it,
+// those that lead to others last. Runs, their two kinds of snapshots, prunings and
+// the installation stay.
+var hanging = []struct{ table, key string }{
+	{"job_transitions", "job_id"},
+	{"approval_consumptions", "approval_id"},
+	{"approval_decisions", "approval_id"},
+	{"approval_requests", "approval_id"},
+	{"approval_revocations", "approval_id"},
+	{"cancellations", "admission_id"},
+	{"leases", "admission_id"},
+	{"lifecycle_log", "admission_id"},
+	{"log_receipts", "admission_id"},
+	{"receipts", "admission_id"},
+	{"checkpoints", "drydock_id"},
+	{"drydock_steps", "drydock_id"},
+	{"jobs", "run_id"},
+	{"job_owners", "run_id"},
+	{"admissions", "run_id"},
+	{"approvals", "run_id"},
+	{"preparations", "run_id"},
+	{"drydocks", "run_id"},
+	{"events", "run_id"},
+	{"operations", "run_id"},
 }
 
-// parents are how the tables above lead to a Run that are not of one themselves.
+// parents are the tables whose ids those columns have; run_id has none.
 var parents = map[string]string{"job_id": "jobs", "approval_id": "approvals", "admission_id": "admissions", "drydock_id": "drydocks"}
+
+// hangs is the condition that finds the rows of Runs, which a query lists, by the column
+// that leads to them. The triggers that let them go find them by the same.
+func hangs(key, runs string) string {
+	if parent := parents[key]; parent != "" {
+		return fmt.Sprintf("%s IN (SELECT id FROM %s WHERE run_id IN (%s))", key, parent, runs)
+	}
+	return fmt.Sprintf("%s IN (%s)", key, runs)
+}
 
 // closed are the Runs in question; its one argument is a time.
 const closed = "SELECT id FROM runs AS c WHERE status = 'closed' AND updated_at_us < ? AND NOT EXISTS (SELECT 1 FROM prunings WHERE run_id = c.id)"
@@ -82,7 +91,7 @@ func (r *records) Histories(before time.Time) ([]retention.History, error) {
 		}
 	}
 	for _, h := range hanging {
-		q, err := r.holdings(h.table, h.of)
+		q, err := r.holdings(h.table, h.key)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +117,7 @@ func (r *records) Histories(before time.Time) ([]retention.History, error) {
 }
 
 // holdings counts a table's rows and the bytes of their values by Run.
-func (r *records) holdings(table, of string) (string, error) {
+func (r *records) holdings(table, key string) (string, error) {
 	var columns []string
 	err := r.tx.NewSelect().TableExpr("pragma_table_info(?)", table).Column("name").Scan(r.ctx, &columns)
 	if err != nil {
@@ -117,7 +126,6 @@ func (r *records) holdings(table, of string) (string, error) {
 	for i, c := range columns {
 		columns[i] = "coalesce(octet_length(t." + c + "), 0)"
 	}
-	key, _, _ := strings.Cut(of, " ")
 	run, from := "t.run_id", table+" AS t"
 	if parent := parents[key]; parent != "" {
 		run, from = "p.run_id", fmt.Sprintf("%s AS p CROSS JOIN %s AS t ON t.%s = p.id", parent, table, key)

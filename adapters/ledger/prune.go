@@ -107,7 +107,7 @@ func (r *records) take(runs []id.Run) (gone int64, err error) {
 		return 0, fault.Wrap(fault.Internal, err, "ledger: ids have no JSON")
 	}
 	for _, h := range hanging {
-		q := fmt.Sprintf("DELETE FROM %s WHERE %s", h.table, fmt.Sprintf(h.of, "SELECT value FROM json_each(?)"))
+		q := fmt.Sprintf("DELETE FROM %s WHERE %s", h.table, hangs(h.key, "SELECT value FROM json_each(?)"))
 		res, err := r.tx.ExecContext(r.ctx, q, string(list))
 		if err != nil {
 			return gone, r.fault("prune "+h.table, err)

@@ -247,7 +247,11 @@ func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 	}{in.Preparation, string(in.Decision), in.Reviewer, in.Reason, int64(in.Life)}
 	return s.decide(ctx, in.Preparation, "approval.review", in.OperationKey, intent, decide, func(rec ports.Records, a approval.Approval) error {
 		if in.Decision == approval.Approve {
-			if err := usable(rec, a.Preparation); err != nil {
+			p, err := rec.Preparation(a.Preparation)
+			if err == nil {
+				err = usable(rec, p)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -256,11 +260,7 @@ func (s *Service) Review(ctx context.Context, in ReviewInput) (View, error) {
 }
 
 // usable refuses what could be approved and never executed.
-func usable(rec ports.Records, pid id.Preparation) error {
-	p, err := rec.Preparation(pid)
-	if err != nil {
-		return err
-	}
+func usable(rec ports.Records, p approval.Preparation) error {
 	r, err := rec.Run(p.Run)
 	if err != nil {
 		return err

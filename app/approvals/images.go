@@ -28,7 +28,7 @@ func (s *Service) Images(ctx context.Context) (map[string][]string, error) {
 			if err != nil {
 				return err
 			}
-			if usable(rec, p.ID) == nil {
+			if usable(rec, p) == nil {
 				digest := p.Authority.ImageDigest
 				out[digest] = append(out[digest], fmt.Sprintf("preparation %s of %s is %s", p.ID, p.Run, a.Status(now)))
 			}

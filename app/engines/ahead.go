@@ -19,10 +19,9 @@ const aheadLife = 2 * time.Second
 type Ahead struct {
 	inner
 
-	begun  bool
 	served atomic.Bool
 	life   context.Context //nolint:containedctx // a deadline that an answer carries
-	done   chan struct{}
+	done   chan struct{}   // nil before Begin
 	facts  admission.EngineFacts
 	err    error
 }
@@ -37,7 +36,7 @@ func NewAhead(e ports.Engine) *Ahead { return &Ahead{inner: e} }
 // call, once at most; the returned function ends the asking and waits for it.
 func (a *Ahead) Begin(ctx context.Context) (end func()) {
 	life, cancel := context.WithTimeout(ctx, aheadLife)
-	a.begun, a.life, a.done = true, life, make(chan struct{})
+	a.life, a.done = life, make(chan struct{})
 	go func() {
 		defer close(a.done)
 		a.facts, a.err = a.inner.Probe(life)
@@ -51,10 +50,9 @@ func (a *Ahead) Begin(ctx context.Context) (end func()) {
 // Probe implements ports.EngineProbe: the first answer may be one that was asked
 // for ahead. One that is too old, or none, is asked for now.
 func (a *Ahead) Probe(ctx context.Context) (admission.EngineFacts, error) {
-	if a.begun && !a.served.Swap(true) {
+	if a.done != nil && !a.served.Swap(true) {
 		select {
 		case <-ctx.Done():
-			return a.inner.Probe(ctx)
 		case <-a.life.Done():
 		case <-a.done:
 			if a.life.Err() == nil && a.err == nil && a.facts.Reachability == admission.Reachable {

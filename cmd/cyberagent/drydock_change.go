@@ -168,10 +168,7 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
-				if err := s.outside(out); err != nil {
-					return err
-				}
-				copied, err := reserve(out)
+				copied, err := s.reserve(out)
 				if err != nil {
 					return err
 				}

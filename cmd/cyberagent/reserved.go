@@ -19,8 +19,10 @@ type reserved struct {
 	f    *os.File
 }
 
-// reserve makes the file, which must not exist. An empty name asks for none.
-func reserve(name string) (reserved, error) {
+// reserve makes the file, which must not exist, and not in the product's own
+// Drydocks: a copy there would be a change that nobody recorded, beside a container
+// that may live. An empty name asks for none.
+func (s *session) reserve(name string) (reserved, error) {
 	if name == "" {
 		return reserved{}, nil
 	}
@@ -35,6 +37,13 @@ func reserve(name string) (reserved, error) {
 	if err != nil {
 		return refuse(err, "make the directory, or name a file in one that exists")
 	}
+	cfg, err := s.load()
+	if err != nil {
+		return reserved{}, err
+	}
+	if insideOf(dir, filepath.Join(cfg.Home, "drydocks")) {
+		return reserved{}, fault.New(fault.InvalidArgument, "%s lies in a Drydock", name).At("out").Hint("name a file outside of the Drydocks")
+	}
 	path = filepath.Join(dir, filepath.Base(path))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -44,6 +53,23 @@ func reserve(name string) (reserved, error) {
 		return refuse(err, "name a file in a directory that you may write to")
 	}
 	return reserved{path, f}, nil
+}
+
+// insideOf says whether a directory without links is another one, or below it, by
+// whatever name. Nothing is in one that does not exist.
+func insideOf(dir, other string) bool {
+	top, err := os.Stat(other)
+	if err != nil {
+		return false
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && os.SameFile(info, top) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // drop takes the file back.
@@ -74,35 +100,4 @@ func (r reserved) fill(from string) error {
 			Hint("copy it yourself: cp %s %s", phrase.Word(from), phrase.Word(r.path))
 	}
 	return nil
-}
-
-// outside refuses a file in the product's own Drydocks: a copy there would be a
-// change that nobody recorded, beside a container that may live.
-func (s *session) outside(out string) error {
-	if out == "" {
-		return nil
-	}
-	cfg, err := s.load()
-	if err != nil {
-		return err
-	}
-	docks, err := os.Stat(filepath.Join(cfg.Home, "drydocks"))
-	if err != nil {
-		return nil //nolint:nilerr // where there are none nothing is in one
-	}
-	dir, err := filepath.Abs(filepath.Dir(out))
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return nil //nolint:nilerr // reserve says what is wrong with it
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && os.SameFile(info, docks) {
-			return fault.New(fault.InvalidArgument, "%s lies in a Drydock", out).At("out").Hint("name a file outside of the Drydocks")
-		}
-		if dir == filepath.Dir(dir) {
-			return nil
-		}
-	}
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"cyberagent/internal/machine"
 )
 
 const head = `# Benchmarks
@@ -67,21 +67,9 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// machine says on what was measured.
-func machine() string {
-	cpu := "an unknown processor"
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if name, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-				cpu = strings.TrimSpace(value)
-				break
-			}
-		}
-		_ = f.Close()
-	}
-	kernel, _ := exec.Command("uname", "-r").Output()
+// surroundings says on what was measured.
+func surroundings() string {
 	load, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(load), " ")
-	return fmt.Sprintf("%s, %d processors, Linux %s, load %s before the last table, %s", cpu, runtime.NumCPU(),
-		strings.TrimSpace(string(kernel)), first, runtime.Version())
+	return fmt.Sprintf("%s, load %s before the last table, %s", machine.Describe(), first, runtime.Version())
 }

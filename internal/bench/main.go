@@ -80,5 +80,5 @@ func bench(ctx context.Context, o options) (text string, err error) {
 		fmt.Fprintf(os.Stderr, "bench: %s took %d s\n", g.name, int(time.Since(t).Seconds()))
 		tables = append(tables, some...)
 	}
-	return document(tables, machine(), o.rounds, began, time.Since(began)), nil
+	return document(tables, surroundings(), o.rounds, began, time.Since(began)), nil
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"cyberagent/internal/machine"
 )
 
 const head = `# Real projects
@@ -197,7 +196,7 @@ func circumstances(all []outcome, images map[string]string) string {
 	}
 	slices.Sort(loads)
 	b := fmt.Sprintf("%s. Measured from %s to %s, at a load of %.1f to %.1f, in the middle %.1f: other work was going on where that is over 2.\n",
-		machine(), first.Format("2006-01-02 15:04"), final.Format("2006-01-02 15:04 UTC"), loads[0], loads[len(loads)-1], loads[len(loads)/2])
+		machine.Describe(), first.Format("2006-01-02 15:04"), final.Format("2006-01-02 15:04 UTC"), loads[0], loads[len(loads)-1], loads[len(loads)/2])
 	b += "The host's tools: " + strings.Join(versions(), ", ") + ".\n"
 	for _, e := range []string{"docker", "containerd"} {
 		if images[e] != "" {
@@ -221,21 +220,4 @@ func versions() []string {
 		}
 	}
 	return all
-}
-
-func machine() string {
-	cpu, kernel := "an unknown processor", ""
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if name, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-				cpu = strings.TrimSpace(value)
-				break
-			}
-		}
-		_ = f.Close()
-	}
-	if data, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		kernel = strings.TrimSpace(string(data))
-	}
-	return fmt.Sprintf("%s, %d cores, Linux %s", cpu, runtime.NumCPU(), kernel)
 }
