@@ -68,51 +68,83 @@ type restoration struct {
 }
 
 // restoration compares the current Checkpoint, the files, and the goal. What it
-// costs grows with what differs, but for the walk.
-func (v visit) restoration(ctx context.Context, current checkpoint, g goal) (*restoration, error) {
-	was, err := v.l.manifestOf(ctx, v.k, v.format, current.commit)
+// costs grows with what differs, but for the walk; the files are walked while git
+// says what the goal has. compared names the Checkpoint that current is the
+// commit of, and the goal.
+func (v visit) restoration(ctx context.Context, current oid, compared func() (checkpoint, goal, error)) (*restoration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	looked := make(chan error, 1)
+	r := &restoration{}
+	go func() { looked <- r.look(ctx, v, current) }()
+	differ, err := v.differences(ctx, r, compared)
+	if err != nil {
+		cancel()
+	}
+	// Nothing may walk the tree any more when the Drydock's lock is released.
+	if e := <-looked; err == nil {
+		err = e
+	}
 	if err != nil {
 		return nil, err
 	}
-	now, err := scan(ctx, v.k.tree, was)
-	if err != nil {
-		return nil, err
-	}
-	r := &restoration{from: current, goal: g, was: was, now: now}
-	if now.next.index, err = v.readIndex(was.index); err != nil {
-		return nil, err
-	}
-	r.index = now.next.index.sha256 != g.indexSHA256
+	r.decide(differ)
+	return r, nil
+}
 
+// look reads what is on disk.
+func (r *restoration) look(ctx context.Context, v visit, current oid) (err error) {
+	if r.was, err = v.l.manifestOf(ctx, v.k, v.format, current); err != nil {
+		return err
+	}
+	if r.now, err = scan(ctx, v.k.tree, r.was); err != nil {
+		return err
+	}
+	r.now.next.index, err = v.readIndex(r.was.index)
+	return err
+}
+
+// differences are those between the Checkpoint's tree and the goal's.
+func (v visit) differences(ctx context.Context, r *restoration, compared func() (checkpoint, goal, error)) (list []rawDiff, err error) {
+	if r.from, r.goal, err = compared(); err != nil {
+		return nil, err
+	}
+	err = v.diffTree(ctx, side{tree: r.from.tree}, side{tree: r.goal.tree}, func(out io.Reader) error {
+		return eachRaw(out, v.format, func(d rawDiff) { list = append(list, d) })
+	}, "--raw", "-z")
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return list, nil
+}
+
+// decide says for every path that differs what is to be done about it.
+func (r *restoration) decide(differ []rawDiff) {
+	r.index = r.now.next.index.sha256 != r.goal.indexSHA256
 	var recorded []change
 	want := map[string]leaf{} // mode 0 for nothing
-	kept := maps.Clone(was.kept)
-	for _, c := range now.changes {
-		if c.dir || was.kept[c.path] || c.mode == modeSubmodule {
+	kept := maps.Clone(r.was.kept)
+	for _, c := range r.now.changes {
+		if c.dir || r.was.kept[c.path] || c.mode == modeSubmodule {
 			continue
 		}
 		x := leaf{path: c.path}
-		if e, ok := was.entry(c.path); ok {
+		if e, ok := r.was.entry(c.path); ok {
 			x.mode, x.oid = e.mode, e.oid
 		}
 		want[c.path] = x
 	}
-	err = v.diffTree(ctx, side{tree: current.tree}, side{tree: g.tree}, func(out io.Reader) error {
-		return eachRaw(out, v.format, func(d rawDiff) {
-			recorded = append(recorded, change{kind: d.kind})
-			delete(kept, d.path)
-			x := leaf{path: d.path, mode: plainMode(d.now), oid: d.nowOID}
-			switch d.now {
-			case 0:
-				x.mode = 0
-			case modeSubmodule:
-				kept[d.path], x.mode = true, 0
-			}
-			want[d.path] = x
-		})
-	}, "--raw", "-z")
-	if err != nil {
-		return nil, damaged(err)
+	for _, d := range differ {
+		recorded = append(recorded, change{kind: d.kind})
+		delete(kept, d.path)
+		x := leaf{path: d.path, mode: plainMode(d.now), oid: d.nowOID}
+		switch d.now {
+		case 0:
+			x.mode = 0
+		case modeSubmodule:
+			kept[d.path], x.mode = true, 0
+		}
+		want[d.path] = x
 	}
 	r.recorded = counts(recorded)
 	for _, p := range slices.Sorted(maps.Keys(want)) {
@@ -121,7 +153,21 @@ func (v visit) restoration(ctx context.Context, current checkpoint, g goal) (*re
 	r.directories(kept)
 	r.expect(kept)
 	r.block()
-	return r, nil
+}
+
+// between is the restoration from one Checkpoint of this Drydock to another.
+func (v visit) between(ctx context.Context, current, target id.Checkpoint) (*restoration, error) {
+	from, err := v.k.mustRef(v.format, current)
+	if err != nil {
+		return nil, err
+	}
+	return v.restoration(ctx, from, func() (checkpoint, goal, error) {
+		list, err := v.named(ctx, current, target)
+		if err != nil {
+			return checkpoint{}, goal{}, err
+		}
+		return list[0], v.target(list[1]), nil
+	})
 }
 
 // entry finds a file or link of the manifest by its path.
@@ -408,15 +454,11 @@ func (d *Drydocks) Plan(ctx context.Context, p drydock.Place, current, target id
 }
 
 func (v visit) planned(ctx context.Context, current, target id.Checkpoint, most int) (drydock.Plan, error) {
-	list, err := v.named(ctx, current, target)
-	if err != nil {
-		return drydock.Plan{}, err
-	}
 	m, err := v.k.readMarker()
 	if err != nil {
 		return drydock.Plan{}, err
 	}
-	r, err := v.restoration(ctx, list[0], v.target(list[1]))
+	r, err := v.between(ctx, current, target)
 	if err != nil {
 		return drydock.Plan{}, err
 	}

@@ -43,7 +43,8 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 		}
 	}
 	if r == nil {
-		if r, err = v.resumeRewind(ctx, m); err != nil {
+		// Compared again, with the Checkpoint that the marker names.
+		if r, err = v.between(ctx, m.Parent, m.Target); err != nil {
 			return drydock.Rewound{}, err
 		}
 	}
@@ -59,15 +60,6 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 		w.Saved = &saved
 	}
 	return w, v.at("rewound")
-}
-
-// resumeRewind compares again, with the Checkpoint that the marker names.
-func (v visit) resumeRewind(ctx context.Context, m *marker) (*restoration, error) {
-	list, err := v.named(ctx, m.Parent, m.Target)
-	if err != nil {
-		return nil, err
-	}
-	return v.restoration(ctx, list[0], v.target(list[1]))
 }
 
 // beginRewind checks what was confirmed, keeps what is not recorded, and leaves
@@ -110,11 +102,7 @@ func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupt
 
 // confirmed compares and refuses another state than the one that was shown.
 func (v visit) confirmed(ctx context.Context, o drydock.RewindOrder) (*restoration, error) {
-	list, err := v.named(ctx, o.Current, o.Target)
-	if err != nil {
-		return nil, err
-	}
-	r, err := v.restoration(ctx, list[0], v.target(list[1]))
+	r, err := v.between(ctx, o.Current, o.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +202,7 @@ func (v visit) readBack(ctx context.Context, w captureWork, r *restoration) (com
 			return commitWork{}, unstable(&errChanged{c.path})
 		}
 	}
-	if res.next.index, err = v.readIndex(indexFile{}); err != nil {
+	if res.next.index, err = v.readIndex(r.now.next.index); err != nil {
 		return commitWork{}, err
 	}
 	if res.next.index.sha256 != r.goal.indexSHA256 {
@@ -290,7 +278,9 @@ func (v visit) adopt(ctx context.Context, a access, parent, next id.Checkpoint, 
 	if err != nil {
 		return drydock.Capture{}, err
 	}
-	r, err := v.restoration(ctx, mine[0], other.target(theirs[0]))
+	r, err := v.restoration(ctx, mine[0].commit, func() (checkpoint, goal, error) {
+		return mine[0], other.target(theirs[0]), nil
+	})
 	if err != nil {
 		return drydock.Capture{}, err
 	}
