@@ -77,6 +77,16 @@ func TestADeletedOpenFileIsNoVisibleGrowth(t *testing.T) {
 	}
 }
 
+func TestOpenFilesWithoutANameStopTheCommand(t *testing.T) {
+	t.Parallel()
+	r := run(t, job{args: []string{"ghosts", "40"}})
+	r.expect(t, runnerproto.OutcomeSignaled, runnerproto.StopGrowthUnattributed)
+	if r.report.Growth.Bytes > 0 {
+		t.Errorf("%+v", r.report.Growth)
+	}
+	t.Logf("%s %+v", r.report.Detail, r.report.Growth)
+}
+
 func TestALookAtTheStoppedCommandDisturbsNothing(t *testing.T) {
 	t.Parallel()
 	r := run(t, job{args: []string{"ghosts", "4"}})

@@ -54,7 +54,7 @@ func Table() []Row {
 		fixed("headroom_inodes", Inodes, HeadroomInodes, "runner and owner process", "nor its inode table, where it has one"),
 		fixed("growth_bytes", Bytes, GrowthBytes, "runner and owner process", "a command's result is reviewable"),
 		fixed("growth_entries", Entries, GrowthEntries, "runner and owner process", "a command's result is reviewable"),
-		fixed("unattributed_bytes", Bytes, UnattributedBytes, "owner process", "files that no name shows still fill the disk"),
+		fixed("unattributed_bytes", Bytes, UnattributedBytes, "runner and owner process", "files that no name shows still fill the disk"),
 		fixed("output_bytes", Bytes, OutputKeepBytes, "runner and owner process", "kept per stream; the rest is counted and hashed"),
 		fixed("output_lines", Lines, OutputKeepLines, "owner process", "kept per stream; the rest is counted and hashed"),
 		span("timeout", DefaultTimeout, MaxTimeout, "runner and owner process", "an approval is for bounded work"),

@@ -125,6 +125,8 @@ func fromReport(r runnerproto.Report, engineOOM bool, set func(bool, Reason)) {
 		set(true, GrowthBytes)
 	case runnerproto.StopGrowthEntries:
 		set(true, GrowthEntries)
+	case runnerproto.StopGrowthUnattributed:
+		set(true, GrowthUnattributed)
 	case runnerproto.StopHeadroom:
 		set(true, Headroom)
 	case runnerproto.StopTimeout:

@@ -38,8 +38,11 @@ const (
 	StopTerm          Stop = "term" // TERM reached PID 1: the host's, or a forged one
 	StopGrowthBytes   Stop = "workspace_growth_bytes"
 	StopGrowthEntries Stop = "workspace_growth_entries"
-	StopHeadroom      Stop = "headroom"
-	StopAccounting    Stop = "accounting_failed" // a scan failed: fail closed
+	// StopGrowthUnattributed: the command held open files without a name that took
+	// more than the limit.
+	StopGrowthUnattributed Stop = "workspace_growth_unattributed"
+	StopHeadroom           Stop = "headroom"
+	StopAccounting         Stop = "accounting_failed" // a scan failed: fail closed
 )
 
 // Report is the runner's one line: what happened and what was measured. Sizes

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// procs is how many goroutines run at once: two streams, the watcher, the
+	// atOnce is how many goroutines run at once: two streams, the watcher, the
 	// rest. More would only make more threads.
-	procs = 4
+	atOnce = 4
 	// threads are made before the command starts. At the pids limit a new thread
 	// cannot be made, and the Go runtime ends the program when it needs one. At
 	// most eleven goroutines are in blocking calls at once (reaper, signals, four of
@@ -54,7 +54,7 @@ func Harden() (*Runner, error) {
 	if err := keepDescriptors(); err != nil {
 		return nil, err
 	}
-	runtime.GOMAXPROCS(procs)
+	runtime.GOMAXPROCS(atOnce)
 	debug.SetMaxThreads(maxThreads)
 	r := &Runner{oom: oom, term: make(chan os.Signal, 1), ready: make(chan struct{})}
 	// While the isolation is measured; Start waits for it.

@@ -48,7 +48,7 @@ func TestHeadroomWithoutAnInodeCountIsTheBytesAlone(t *testing.T) {
 var t0 = time.Unix(1_000_000, 0)
 
 func wire(free Space) *tripwire {
-	return &tripwire{quota: quota, high: free, nextFull: t0.Add(time.Hour)}
+	return &tripwire{quota: quota, high: free, nextFull: t0.Add(time.Hour), nextStill: t0.Add(time.Hour)}
 }
 
 // see takes a measurement and asks what to do.
@@ -114,6 +114,39 @@ func TestHalfOfTheQuotaEndsTheCalm(t *testing.T) {
 	}
 }
 
+func TestWhatNoNameShowsIsLookedForBeyondItsLimit(t *testing.T) {
+	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
+	w := wire(free)
+	w.first = free.Bytes
+	growth := tree.Usage{Bytes: 10 * limits.MiB}
+	fall := func(now time.Time, bytes int64) look {
+		free.Bytes -= bytes
+		l := see(w, now, free, 0)
+		w.scanned(now, free, growth, 0, scan)
+		return l
+	}
+	w.scanned(t0, free, growth, 0, scan)
+	for range 37 {
+		if got := fall(t0, 2*limits.MiB); got == frozen {
+			t.Fatalf("at %d free", free.Bytes)
+		}
+	}
+	if got := fall(t0, 1); got != frozen {
+		t.Errorf("one byte beyond the limit: %v", got)
+	}
+	w.explained(t0, free, growth, 60*limits.MiB, standBurst)
+	if got := fall(t0, 4*limits.MiB+1); got == frozen {
+		t.Error("the command may not stand still without end")
+	}
+	if got := fall(t0.Add(time.Minute), 0); got != frozen {
+		t.Errorf("when it may again: %v", got)
+	}
+	w.explained(t0, free, growth, 0, 0)
+	if got := fall(t0, 2*limits.MiB); got == frozen {
+		t.Error("what others took is held against the command")
+	}
+}
+
 func TestSpaceThatOthersFreeDoesNotHideAFall(t *testing.T) {
 	w := wire(Space{Bytes: limits.GiB})
 	see(w, t0, Space{Bytes: 2 * limits.GiB}, 0)
@@ -136,11 +169,18 @@ func TestScansTakeABoundedPartOfTheTime(t *testing.T) {
 			t.Errorf("after %s: %v, want %v", after, got, want)
 		}
 	}
-	if got := see(w, t0.Add(3999*time.Millisecond), free, 0); got != nothing {
-		t.Errorf("without a sign, early: %v", got)
-	}
-	if got := see(w, t0.Add(4*time.Second), free, 0); got != scan {
-		t.Errorf("without a sign, due: %v", got)
+	w.scanned(t0, free, tree.Usage{}, cost, scan)
+	for _, c := range []struct {
+		after time.Duration
+		names int64
+		want  look
+	}{
+		{8 * time.Second, 0, nothing}, {31999 * time.Millisecond, 0, nothing}, {32 * time.Second, 0, scan},
+		{7999 * time.Millisecond, 1, nothing}, {8 * time.Second, 0, scan},
+	} {
+		if got := see(w, t0.Add(c.after), free, c.names); got != c.want {
+			t.Errorf("without a sign after %s with %d names: %v, want %v", c.after, w.names, got, c.want)
+		}
 	}
 }
 

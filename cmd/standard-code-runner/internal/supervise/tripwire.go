@@ -16,10 +16,14 @@ const (
 	stepBytes  = 2 * limits.MiB
 	stepInodes = 256
 	stepNames  = 256
-	// The time between two scans without any sign: at least idleMin, and as much
-	// more as keeps them to a fortieth of the time, up to idleMax.
-	idleMin = 50 * time.Millisecond
-	idleMax = time.Minute
+	// The time between two scans without a sign that is worth one: at least idleMin,
+	// and as much more as keeps them to an eightieth of the time, up to idleMax. Where
+	// nothing at all moved since the last one, four times that: only a file that
+	// grows without taking space, or what others hide by making room, is found by it.
+	idleMin   = 50 * time.Millisecond
+	idleMax   = time.Minute
+	idleShare = 80
+	idleStill = 4
 )
 
 // look is what the trip-wire asks for.
@@ -41,9 +45,16 @@ type tripwire struct {
 	growth tree.Usage // as of the last scan
 	names  int64      // that appeared since the last scan began, as far as is known
 
-	nextScan time.Time // no scan on a sign before this
-	nextFull time.Time // a scan without a sign
-	standing budget
+	// first is what would be free if nothing had gone to the workspace: what is
+	// missing from it beyond growth is in no name.
+	first int64
+
+	moved     bool      // since the last scan something appeared, or took space
+	nextScan  time.Time // no scan on a sign before this
+	nextFull  time.Time // a scan without a sign when something moved
+	nextStill time.Time // a scan all the same
+	standing  budget
+	doubting  budget
 }
 
 // standBurst is how long the command may stand still at once. A count of it is no
@@ -74,6 +85,7 @@ func (t *tripwire) note(free Space, names int64) {
 	t.high.Bytes = max(t.high.Bytes, free.Bytes)
 	t.high.Inodes = max(t.high.Inodes, free.Inodes)
 	t.names += names
+	t.moved = t.moved || t.names > 0 || t.high.Bytes-free.Bytes >= movingBytes || t.high.Inodes-free.Inodes >= movingInodes
 }
 
 // far says that the command is past its quota, if all that fell were growth. Near
@@ -92,6 +104,18 @@ func (t *tripwire) near(free Space) bool {
 		t.high.Inodes-free.Inodes >= max(stepInodes, left) || t.names >= max(stepNames, left)
 }
 
+// doubtful says that so much fell beyond growth that the open files are worth a look.
+// Others of this host may have taken it.
+func (t *tripwire) doubtful(free Space, growth tree.Usage) bool {
+	return t.first-free.Bytes-growth.Bytes > limits.UnattributedBytes
+}
+
+// explained takes note of what open files without a name hold: the rest is others'.
+func (t *tripwire) explained(now time.Time, free Space, growth tree.Usage, hidden int64, cost time.Duration) {
+	t.first = free.Bytes + growth.Bytes + hidden
+	t.doubting.spend(now, cost)
+}
+
 // calm says that less than half of the quota is used, if all that fell were growth.
 func (t *tripwire) calm(free Space) bool {
 	return 2*(t.growth.Bytes+t.high.Bytes-free.Bytes) < t.quota.GrowthBytes &&
@@ -102,23 +126,24 @@ func (t *tripwire) calm(free Space) bool {
 func (t *tripwire) see(now time.Time, free Space) look {
 	far, near := t.far(free), t.near(free)
 	switch {
-	case far && t.standing.allows(now):
+	case far && t.standing.allows(now), t.doubtful(free, t.growth) && t.doubting.allows(now):
 		return frozen
 	case (near || far) && !now.Before(t.nextScan):
 		return scan
-	case !now.Before(t.nextFull):
+	case t.moved && !now.Before(t.nextFull), !now.Before(t.nextStill):
 		return scan
 	}
 	return nothing
 }
 
 // scanned takes note of a finished scan that began with free space and took cost.
-// Scans take at most a fortieth of the time without a sign, a quarter with one,
+// Scans take at most an eightieth of the time without a sign, a quarter with one,
 // and the command stands still for at most a tenth and a burst.
 func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, cost time.Duration, how look) {
-	t.high, t.growth, t.names = free, growth, 0
+	t.high, t.growth, t.names, t.moved = free, growth, 0, false
 	t.nextScan = now.Add(3 * cost)
-	t.nextFull = now.Add(min(max(40*cost, idleMin), idleMax))
+	idle := min(max(idleShare*cost, idleMin), idleMax)
+	t.nextFull, t.nextStill = now.Add(idle), now.Add(min(idleStill*idle, idleMax))
 	if how == frozen {
 		t.standing.spend(now, cost)
 	}

@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cyberagent/cmd/standard-code-runner/internal/tree"
+	"cyberagent/domain/limits"
 	"cyberagent/domain/runnerproto"
+	"cyberagent/internal/procs"
 )
 
 // Watcher enforces the workspace's growth and the host's headroom while the
@@ -18,7 +20,8 @@ import (
 type Watcher struct {
 	ws    *tree.Tree
 	names *tree.Names
-	cache int // descriptor of the cache's root
+	dev   uint64 // the workspace's
+	cache int    // descriptor of the cache's root
 	quota runnerproto.Quota
 	base  tree.Found
 	free  Space // when the baseline was taken
@@ -40,12 +43,16 @@ type Watcher struct {
 // NewWatcher makes a Watcher over a baseline, what was free at that time, and the
 // names that appear since.
 func NewWatcher(ws *tree.Tree, names *tree.Names, cache int, q runnerproto.Quota, base tree.Found, free Space) (*Watcher, error) {
+	var at unix.Stat_t
+	if err := unix.Fstat(ws.FD(), &at); err != nil {
+		return nil, fmt.Errorf("stat of the workspace: %w", err)
+	}
 	p, err := newPace(free)
 	if err != nil {
 		return nil, err
 	}
 	return &Watcher{
-		ws: ws, names: names, cache: cache, quota: q, base: base, free: free, pace: p, exact: map[tree.FileID]string{},
+		ws: ws, names: names, dev: at.Dev, cache: cache, quota: q, base: base, free: free, pace: p, exact: map[tree.FileID]string{},
 		verdict: make(chan Verdict, 1), done: make(chan struct{}),
 	}, nil
 }
@@ -64,7 +71,7 @@ func (w *Watcher) Stop() {
 func (w *Watcher) Run() {
 	defer close(w.done)
 	now := time.Now()
-	wire := &tripwire{quota: w.quota, high: w.free, nextFull: now.Add(idleMin)}
+	wire := &tripwire{quota: w.quota, high: w.free, first: w.free.Bytes, nextFull: now.Add(idleMin), nextStill: now.Add(idleMin)}
 	w.last = now
 	var cached time.Time
 	for {
@@ -136,6 +143,9 @@ func (w *Watcher) look(wire *tripwire, free Space) Verdict {
 		free = now
 	}
 	g, v, _ := w.count()
+	if v.Stop == runnerproto.StopNone && wire.doubtful(free, g) {
+		v = w.lookBehind(wire, free, g)
+	}
 	if v.Stop != runnerproto.StopNone {
 		return v // stopped until it is killed
 	}
@@ -143,6 +153,21 @@ func (w *Watcher) look(wire *tripwire, free Space) Verdict {
 	thaw()
 	now := time.Now()
 	wire.scanned(now, free, g, now.Sub(begin), frozen)
+	return Verdict{}
+}
+
+// lookBehind adds up what the command's open files without a name take. What it may
+// not look into (a process that is not dumpable, a descriptor on its way through a
+// socket) the owner process finds on the host.
+func (w *Watcher) lookBehind(wire *tripwire, free Space, growth tree.Usage) Verdict {
+	begin := time.Now()
+	hidden := procs.Nameless(pids(), w.dev, limits.UnattributedBytes)
+	if hidden > limits.UnattributedBytes {
+		return Verdict{runnerproto.StopGrowthUnattributed, fmt.Sprintf(
+			"the command holds %d bytes or more in open files without a name, %d are allowed", hidden, limits.UnattributedBytes)}
+	}
+	now := time.Now()
+	wire.explained(now, free, growth, hidden, now.Sub(begin))
 	return Verdict{}
 }
 
