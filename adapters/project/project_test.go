@@ -3,6 +3,8 @@ package project
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -249,6 +251,62 @@ func TestRust_CratesComeWithTheConfigurationThatFindsThem(t *testing.T) {
 	if got["vendor/x/src/lib.rs"] != "// x" || !strings.Contains(got["config.toml"], `directory = "/standard-code/deps/rust/vendor"`) {
 		t.Errorf("got %v", got)
 	}
+}
+
+// What is wanted is what cargo 1.95 prints at the end of `cargo vendor`.
+func TestRust_EverySourceOfTheLockfileIsReplaced(t *testing.T) {
+	t.Parallel()
+	const old, now = "version = 3\n", "version = 4\n"
+	for _, c := range []struct{ version, source, want string }{
+		{now, "registry+https://github.com/rust-lang/crates.io-index", ""},
+		{now, "sparse+https://index.crates.io/", ""},
+		{now, "git+https://x.test/a?tag=v3#6036f98be82e60357ca7036ff93909c3596a766f", "git = \"https://x.test/a\"\ntag = \"v3\"\n"},
+		{now, "git+https://x.test/a?rev=6036f98#6036f98be82e60357ca7036ff93909c3596a766f", "git = \"https://x.test/a\"\nrev = \"6036f98\"\n"},
+		{now, "git+https://x.test/a?branch=feat%2Fx#2790268acce5e7164fd2129551f322f745f13400", "git = \"https://x.test/a\"\nbranch = \"feat/x\"\n"},
+		{old, "git+https://x.test/a?branch=feat%2Fx#2790268acce5e7164fd2129551f322f745f13400", "git = \"https://x.test/a\"\nbranch = \"feat%2Fx\"\n"},
+		{"", "git+https://x.test/a?branch=a+b#2790268acce5e7164fd2129551f322f745f13400", "git = \"https://x.test/a\"\nbranch = \"a+b\"\n"},
+		{old, "git+https://x.test/a#4df53a00487789b9574bd399110f9bfe9ce1d96c", "git = \"https://x.test/a\"\n"},
+		{now, "registry+https://x.test/index", "registry = \"https://x.test/index\"\n"},
+		{now, "sparse+https://x.test/index/", "registry = \"sparse+https://x.test/index/\"\n"},
+		{now, "git+https://x.test/a?branch=%zz#2790268acce5e7164fd2129551f322f745f13400", ""},
+		{now, "git+https://x.test/a?path=b#2790268acce5e7164fd2129551f322f745f13400", ""},
+		{now, "directory+https://x.test", ""},
+	} {
+		lock := c.version + "\n[[package]]\nname = \"x\"\nversion = \"1.0.0\"\nsource = \"" + c.source + "\"\n"
+		id, _, _ := strings.Cut(c.source, "#")
+		want := ""
+		if c.want != "" {
+			want = fmt.Sprintf("[source.%q]\n%sreplace-with = \"standard-code\"\n\n", id, c.want)
+		}
+		want += "[source.crates-io]\nreplace-with = \"standard-code\"\n\n[source.standard-code]\ndirectory = \"/standard-code/deps/rust/vendor\"\n"
+		if got := string(cargoConfig([]byte(lock))); got != want {
+			t.Errorf("%s\ngot  %q\nwant %q", lock, got, want)
+		}
+	}
+	lock := now + strings.Repeat("[[package]]\nname = \"x\"\nversion = \"1.0.0\"\nsource = \"git+https://x.test/\u202e\\a#1\"\n", 2)
+	if got := string(cargoConfig([]byte(lock))); strings.Count(got, "x.test") != 2 || !strings.Contains(got, `\\a"`) {
+		t.Errorf("a hostile name, twice: %q", got)
+	}
+}
+
+// Each line of the configuration is one that this product meant to write.
+func FuzzCargoConfig(f *testing.F) {
+	f.Add("version = 4\n[[package]]\nname = \"x\"\nversion = \"1\"\nsource = \"git+https://x.test/a?branch=b%2Fc#1\"\n")
+	f.Fuzz(func(t *testing.T, lock string) {
+		for line := range strings.Lines(string(cargoConfig([]byte(lock)))) {
+			key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")
+			var text string
+			switch {
+			case line == "\n", line == "[source.crates-io]\n", line == "[source.standard-code]\n":
+			case strings.HasPrefix(line, `[source."`):
+				if json.Unmarshal([]byte(strings.TrimSuffix(line[len("[source."):], "]\n")), &text) != nil {
+					t.Errorf("%q", line)
+				}
+			case !ok || !slices.Contains([]string{"git", "branch", "tag", "rev", "registry", "directory", "replace-with"}, key), json.Unmarshal([]byte(value), &text) != nil:
+				t.Errorf("%q", line)
+			}
+		}
+	})
 }
 
 func TestPython_OnlyWheelsAreTaken(t *testing.T) {

@@ -48,6 +48,29 @@ func rustPackages(anchor string, files map[string][]byte) []Package {
 	return all
 }
 
+// CargoSources are the places that a Cargo.lock takes crates from, each once, as it
+// names them, in its order. encoded says that what follows the question mark of one
+// is percent-encoded, as it is since version 4 of the file.
+func CargoSources(lock []byte) (sources []string, encoded bool) {
+	for line := range strings.Lines(string(lock)) {
+		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "version = "); ok {
+			encoded = version != "3" // the versions before have no such line
+			break
+		}
+		if strings.HasPrefix(line, "[") {
+			break
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range sections(lock, "[[package]]") {
+		if at := s.text("source"); at != "" && !seen[at] {
+			seen[at] = true
+			sources = append(sources, at)
+		}
+	}
+	return sources, encoded
+}
+
 // CargoPackage reads name and version of a crate's Cargo.toml, as `cargo vendor`
 // writes it.
 func CargoPackage(toml []byte) (Package, bool) {
