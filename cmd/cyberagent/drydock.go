@@ -272,10 +272,18 @@ func drydockDiff(s *session) *cli.Command {
 					v.Patch, v.Encoding = base64.StdEncoding.EncodeToString(patch.Bytes()), "base64"
 				}
 				if !s.asJSON && patch.Len() == 0 {
-					_, _ = fmt.Fprintln(s.err, "nothing was recorded between the two; --base shows everything since the source's commit")
+					_, _ = fmt.Fprintln(s.err, nothingRecorded(base))
 				}
 				return s.answer(v, func(w io.Writer) { _, _ = w.Write(s.forTerminal(patch.Bytes())) })
 			})
 		},
 	}
+}
+
+// nothingRecorded is said in place of an empty patch.
+func nothingRecorded(base bool) string {
+	if base {
+		return "nothing was recorded since the source's commit"
+	}
+	return "nothing was recorded between the two; --base shows everything since the source's commit"
 }
