@@ -93,6 +93,7 @@ func TestDecide(t *testing.T) {
 
 		{"growth in bytes", result.Evidence{Report: stopped(runnerproto.StopGrowthBytes)}, "failed", "workspace_growth_bytes", nil},
 		{"growth in entries", result.Evidence{Report: stopped(runnerproto.StopGrowthEntries)}, "failed", "workspace_growth_entries", nil},
+		{"growth without a name", result.Evidence{Report: stopped(runnerproto.StopGrowthUnattributed)}, "failed", "workspace_growth_unattributed", nil},
 		{"growth although it exited 0", result.Evidence{Report: with(exited(0), func(r *runnerproto.Report) { r.Stop = runnerproto.StopGrowthBytes })}, "failed", "workspace_growth_bytes", nil},
 		{"headroom while running", result.Evidence{Report: stopped(runnerproto.StopHeadroom)}, "failed", "headroom", nil},
 		{"timeout of the runner", result.Evidence{Report: stopped(runnerproto.StopTimeout)}, "timed_out", "timeout", nil},
@@ -245,7 +246,7 @@ func TestInvariantsOfAllReports(t *testing.T) {
 	seen := map[result.Reason]bool{}
 	n := 0
 	for _, outcome := range []runnerproto.Outcome{"isolation_mismatch", "not_started", "start_failed", "exited", "signaled", "repaired", "x"} {
-		for _, stop := range []runnerproto.Stop{"", "timeout", "term", "workspace_growth_bytes", "workspace_growth_entries", "headroom", "accounting_failed", "x"} {
+		for _, stop := range []runnerproto.Stop{"", "timeout", "term", "workspace_growth_bytes", "workspace_growth_entries", "workspace_growth_unattributed", "headroom", "accounting_failed", "x"} {
 			for _, hostStop := range []result.Reason{"", "cancelled", "owner_lost", "authority_drift", "timeout", "workspace_growth_unattributed", "headroom"} {
 				for bits := range 1 << 9 {
 					on := func(i int) bool { return bits&(1<<i) != 0 }
