@@ -73,7 +73,11 @@ func stopped(c *C) {
 
 func killed(c *C) {
 	r := c.job("sleep", "60000").begin().ready()
-	c.must(r.Kill(c.ctx, r.id))
+	// For a moment the process has ended and the engine is still to see it.
+	for range 5 {
+		c.must(r.Kill(c.ctx, r.id))
+		c.must(r.Stop(c.ctx, r.id))
+	}
 	if x := r.exited(); x.Interrupted || x.OOMKilled || x.Code != 137 {
 		c.Errorf("%+v", x)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/typeurl/v2"
 
 	"cyberagent/adapters/conformance/enginetest"
+	"cyberagent/adapters/containerd/containerdtest"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
@@ -498,5 +499,31 @@ func TestSnapshot_OfTheContainerIsNotTheEnginesToCollect(t *testing.T) {
 		if err != nil || i == nil || i.Kind != snapshots.KindActive {
 			t.Errorf("%+v %v", i, err)
 		}
+	})
+}
+
+// One recovery in three hundred that stopped a command at its very end failed.
+func TestSignals_OfAProcessThatTheEngineIsStillToSeeEnd(t *testing.T) {
+	each(t, func(t *testing.T, l *lab) {
+		j := newJob(t, l, "sleep 60000", isolation.StdinClosed)
+		j.Make()
+		out := j.Outputs()
+		must(t, l.Start(t.Context(), j.ID))
+		p, err := containerdtest.NewProxy(l.cfg.Address, containerdtest.Tamper{Ended: true})
+		must(t, err)
+		defer func() { must(t, p.Close()) }()
+		e, err := New(Config{Address: p.Socket, Namespace: l.cfg.Namespace, Dir: l.cfg.Dir})
+		must(t, err)
+		defer func() { must(t, e.Close()) }()
+		for name, signal := range map[string]func(context.Context, ports.ContainerID) error{"Stop": e.Stop, "Kill": e.Kill} {
+			if err := signal(t.Context(), j.ID); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := signal(t.Context(), "no-such-container"); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("%s of nothing: %v", name, err)
+			}
+		}
+		must(t, l.Kill(t.Context(), j.ID))
+		out()
 	})
 }

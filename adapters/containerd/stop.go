@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"fmt"
 	"syscall"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
@@ -67,10 +68,16 @@ func (e *Engine) signal(ctx context.Context, c ports.ContainerID, s syscall.Sign
 		}
 		return nil
 	}
-	return do(ctx, e, s.String()+" for container "+string(c), func(ctx context.Context) error {
+	err := do(ctx, e, fmt.Sprintf("send signal %d to container %s", s, c), func(ctx context.Context) error {
 		_, err := e.client.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: string(c), Signal: uint32(s)})
 		return err
 	})
+	if fault.CodeOf(err) == fault.NotFound {
+		// Its process has ended, and the engine is still to see it: for that moment the
+		// task runs. Only a container that is not there at all is not found.
+		_, err = e.record(ctx, string(c))
+	}
+	return err
 }
 
 func (e *Engine) resume(ctx context.Context, c ports.ContainerID) error {

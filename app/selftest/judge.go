@@ -95,7 +95,7 @@ func judgeEnd(e Edge, f facts) []string {
 	v := f.receipts.Verdict
 	bad.when(f.receipts.Terminal != lifecycle.Finalized, "the receipt's terminal state is %s", f.receipts.Terminal)
 	bad.when(v.Status != r.Status || v.Reason != r.ReasonCode, "the receipt says %s, the result %s", end(v.Status, v.Reason), end(r.Status, r.ReasonCode))
-	bad.when(!slices.Contains(e.Ends, end(r.Status, r.ReasonCode)), "it ended %s, right is %v", end(r.Status, r.ReasonCode), e.Ends)
+	bad.when(!slices.Contains(e.Ends, end(r.Status, r.ReasonCode)), "it ended %s, right is %v: %v", end(r.Status, r.ReasonCode), e.Ends, r.Details)
 	bad.when(r.Recovery, "the Drydock needs an operator: %s", r.Details["recovery"])
 	bad.when(r.Replayed, "the recorded result calls itself replayed")
 	return append(bad, judgeCheckpoint(f, r)...)

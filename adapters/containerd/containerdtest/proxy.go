@@ -38,6 +38,9 @@ type Tamper struct {
 	LoseStart, LoseCreate bool
 	// Started is called for every request to start a task.
 	Started func()
+	// Ended answers a signal as a shim does whose process has ended, which the engine
+	// is still to see, and sends none.
+	Ended bool
 }
 
 const (
@@ -45,6 +48,7 @@ const (
 	getMethod    = "/containerd.services.containers.v1.Containers/Get"
 	listMethod   = "/containerd.services.containers.v1.Containers/List"
 	startMethod  = "/containerd.services.tasks.v1.Tasks/Start"
+	killMethod   = "/containerd.services.tasks.v1.Tasks/Kill"
 )
 
 // Proxy listens on a socket of its own and passes calls on to an engine's.
@@ -125,6 +129,9 @@ func (raw) Name() string { return "proto" }
 // handle passes one call on, in both directions.
 func (p *Proxy) handle(_ any, down grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(down)
+	if method == killMethod && p.tamper.Ended {
+		return status.Error(codes.NotFound, "process already finished: not found")
+	}
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
 	if md, ok := metadata.FromIncomingContext(ctx); ok {
