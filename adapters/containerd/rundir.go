@@ -70,7 +70,7 @@ func (d rundir) prepare(stdin isolation.Stdin) error {
 		return fault.Wrap(fault.EngineFailure, err, "cannot prepare the container's directory %s", d).
 			Hint("check the filesystem of the product's home")
 	}
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
+	if err := d.make(); err != nil {
 		return bad(err)
 	}
 	for _, f := range etcFiles() {
@@ -92,6 +92,17 @@ func (d rundir) prepare(stdin isolation.Stdin) error {
 		}
 	}
 	return nil
+}
+
+// make makes the directory. Another process may take the installation's away, for
+// it was empty, between two steps of this one.
+func (d rundir) make() error {
+	for try := 0; ; try++ {
+		err := os.MkdirAll(string(d), 0o700)
+		if try == 100 || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
 }
 
 func (d rundir) exists() (bool, error) {
