@@ -19,8 +19,8 @@ import (
 // Writer is one way to grow (the attacker has it under the same name).
 type Writer struct{ Name, What string }
 
-// Writers returns those that are measured. What no name shows is the owner's to
-// find, and internal/e2e's to measure: UnnamedWriters.
+// Writers returns those that are measured. What no name shows is the whole product's
+// to find, and internal/e2e's to measure: UnnamedWriters.
 func Writers() []Writer {
 	return []Writer{
 		{"plain", "one thread, files of 1 MiB"},
@@ -42,7 +42,9 @@ func Writers() []Writer {
 }
 
 // UnnamedWriters are the names of those that internal/e2e measures.
-func UnnamedWriters() []string { return []string{"deleted", "deleted-fast"} }
+func UnnamedWriters() []string {
+	return []string{"deleted", "deleted-fast", "deleted-unseen"}
+}
 
 // Overshoot is how far one run came beyond the quota before everything stood
 // still.
@@ -233,8 +235,9 @@ What would take gigabytes of the disk by one call, fallocate, is not to be had i
 	fmt.Fprintf(&b, `
 ## What no name shows
 
-Files that were deleted and are held open are in no scan. The owner process finds them by the space that goes: %d MiB beyond the
-visible growth, and proven to be the container's. The product runs these on a filesystem of its own, on which the host looks at
+Files that were deleted and are held open are in no scan. The runner looks for them when more than %d MiB went beyond the visible
+growth: it stops everything and adds up the open files without a name. What it may not look into the owner process finds by the
+same sign, once it is proven to be the container's. The product runs these on a filesystem of its own, on which the test looks at
 the free space every millisecond; what is beyond the limit is the most that was gone less those %d MiB (less than 1 MiB of it is
 the ledger's), and the time is from the limit to there. All of it is free again when the container is gone.
 `, limits.UnattributedBytes/limits.MiB, limits.UnattributedBytes/limits.MiB)

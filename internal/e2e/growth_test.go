@@ -24,6 +24,7 @@ const unnamedLimit = 64 << 20
 var unnamed = []struct{ abuse, name, what string }{
 	{"deleted", "deleted", "one thread, twelve files of 12 MiB, each deleted while it is open, and then nothing"},
 	{"deleted_fast", "deleted-fast", "four processes, files of 15 MiB that lose their name before the first byte, without end"},
+	{"deleted_unseen", "deleted-unseen", "the same by processes that are not dumpable, which the owner process finds"},
 }
 
 // Growth that no name shows is found by the space that goes: other commands on

@@ -111,6 +111,14 @@ def deleted_fast():
             os.write(f, block)
 
 
+def deleted_unseen():
+    # The same by processes that nobody of their own user may look into.
+    import ctypes
+    if ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) != 0:  # PR_SET_DUMPABLE
+        sys.exit("prctl failed")
+    deleted_fast()
+
+
 def memory():
     held = []
     while True:
