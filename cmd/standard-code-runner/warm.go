@@ -32,16 +32,41 @@ func warm(from, to string) error {
 		return err
 	}
 	defer unix.Close(dir)
-	made, last := 0, ""
+	var names []string
 	for name := range strings.Lines(string(list)) {
-		name = strings.TrimSuffix(name, "\n")
-		if !warmName(name) {
+		if name = strings.TrimSuffix(name, "\n"); warmName(name) && len(names) < warmMost {
+			names = append(names, name)
+		}
+	}
+	// The kernel makes one name of a directory at a time: each worker has directories
+	// of its own.
+	const workers = 2
+	done := make(chan error, workers)
+	for w := range workers {
+		go func() { done <- link(from, dir, names, func(sub string) bool { return int(sub[1])%workers == w }) }()
+	}
+	for range workers {
+		if e := <-done; e != nil {
+			err = e
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// Without this the go command would tidy up at its end, and take the image's
+	// old entries for unused ones.
+	return os.WriteFile(to+"/trim.txt", []byte(strconv.FormatInt(time.Now().Unix(), 10)+"\n"), 0o600)
+}
+
+// link makes those links whose directory is mine.
+func link(from string, dir int, names []string, mine func(sub string) bool) error {
+	last := ""
+	for _, name := range names {
+		sub := name[:2]
+		if !mine(sub) {
 			continue
 		}
-		if made++; made > warmMost {
-			break
-		}
-		if sub := name[:2]; sub != last {
+		if sub != last {
 			if err := unix.Mkdirat(dir, sub, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 				return err
 			}
@@ -51,9 +76,7 @@ func warm(from, to string) error {
 			return err
 		}
 	}
-	// Without this the go command would tidy up at its end, and take the image's
-	// old entries for unused ones.
-	return os.WriteFile(to+"/trim.txt", []byte(strconv.FormatInt(time.Now().Unix(), 10)+"\n"), 0o600)
+	return nil
 }
 
 // warmName accepts "xx/<64 hex>-a" and "-d" whose first two characters are xx.
