@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cyberagent/adapters/memory"
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
@@ -118,6 +119,34 @@ func TestRecover_AsksForTheContainerThatTheEngineForgot(t *testing.T) {
 	}
 	if r := l.recovered(); r.ReasonCode != result.EngineLost && r.ReasonCode != result.OwnerLost {
 		t.Errorf("%s %s", r.Status, r.ReasonCode)
+	}
+}
+
+// Two may take the same container away. Removal has the last word on it.
+func TestRecover_GoesOnWhenTheContainerIsGoneBeforeItIsStopped(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"Stop", "Wait"} {
+		l := mustLab(t)
+		l.runner.Command = func(c *memory.Command) int {
+			select {
+			case <-c.Term:
+			case <-c.Killed:
+			}
+			return 15
+		}
+		l.dies(standardcode.MomentStarted)
+		asked := false
+		l.engine.Before = func(c string) error {
+			if c != call || asked {
+				return nil
+			}
+			asked = true
+			return fault.New(fault.NotFound, "no such container")
+		}
+		if r := l.recovered(); r.ReasonCode != result.OwnerLost || !asked {
+			t.Errorf("%s: %s %s, asked %t", call, r.Status, r.ReasonCode, asked)
+		}
+		l.nothingLeft()
 	}
 }
 

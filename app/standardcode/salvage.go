@@ -267,6 +267,14 @@ func (v *salvage) stop(ctx context.Context) error {
 	cid := v.containers[0].ID
 	v.s.hit(Recoverer, MomentStopping)
 	defer v.s.hit(Recoverer, MomentStopped)
+	err := v.halt(call, cid)
+	if is(err, fault.NotFound) {
+		return nil // somebody else removes it, or did: the next step proves that
+	}
+	return err
+}
+
+func (v *salvage) halt(call context.Context, cid ports.ContainerID) error {
 	// A frozen process receives nothing; thawing one that runs does nothing.
 	_ = v.engine.Thaw(call, cid)
 	if err := v.engine.Stop(call, cid); err != nil {
