@@ -51,6 +51,9 @@ func wire(free Space) *tripwire {
 	return &tripwire{quota: quota, high: free, nextFull: t0.Add(time.Hour), nextStill: t0.Add(time.Hour)}
 }
 
+// both is a cost on a machine that does nothing else.
+func both(d time.Duration) cost { return cost{d, d} }
+
 // see takes a measurement and asks what to do.
 func see(w *tripwire, now time.Time, free Space, names int64) look {
 	w.note(free, names)
@@ -84,14 +87,14 @@ func TestTheTripwireLooksWhenSpaceFalls(t *testing.T) {
 func TestTheTripwireKnowsWhatIsLeftOfTheQuota(t *testing.T) {
 	w := wire(Space{})
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
-	w.scanned(t0, free, tree.Usage{Bytes: 10 * limits.MiB}, 0, scan)
+	w.scanned(t0, free, tree.Usage{Bytes: 10 * limits.MiB}, cost{}, scan)
 	for fell, want := range map[int64]look{3*limits.MiB - 1: nothing, 3 * limits.MiB: scan, 6*limits.MiB + 1: frozen} {
 		if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - fell, free.Inodes}, 0); got != want {
 			t.Errorf("%d bytes more after 10 MiB: %v, want %v", fell, got, want)
 		}
 	}
 	// Near the end a step is what counts, not half of nothing.
-	w.scanned(t0, free, tree.Usage{Bytes: 15 * limits.MiB, Entries: 4000}, 0, scan)
+	w.scanned(t0, free, tree.Usage{Bytes: 15 * limits.MiB, Entries: 4000}, cost{}, scan)
 	for fell, want := range map[int64]look{stepBytes - 1: nothing, stepBytes: scan} {
 		if got := see(w, t0.Add(time.Millisecond), Space{free.Bytes - fell, free.Inodes - stepInodes + 1}, 0); got != want {
 			t.Errorf("%d bytes more after 15 MiB: %v, want %v", fell, got, want)
@@ -106,7 +109,7 @@ func TestHalfOfTheQuotaEndsTheCalm(t *testing.T) {
 		want                 bool
 	}{{0, 0, 0, true}, {4*limits.MiB - 1, 500, 500, true}, {4 * limits.MiB, 0, 0, false}, {0, 1048, 0, false}, {0, 0, 1048, false}} {
 		w := wire(free)
-		w.scanned(t0, free, tree.Usage{Bytes: 4 * limits.MiB, Entries: 1000}, 0, scan)
+		w.scanned(t0, free, tree.Usage{Bytes: 4 * limits.MiB, Entries: 1000}, cost{}, scan)
 		w.note(free, c.names)
 		if got := w.calm(Space{free.Bytes - c.bytes, free.Inodes - c.inodes}); got != c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -122,10 +125,10 @@ func TestWhatNoNameShowsIsLookedForBeyondItsLimit(t *testing.T) {
 	fall := func(now time.Time, bytes int64) look {
 		free.Bytes -= bytes
 		l := see(w, now, free, 0)
-		w.scanned(now, free, growth, 0, scan)
+		w.scanned(now, free, growth, cost{}, scan)
 		return l
 	}
-	w.scanned(t0, free, growth, 0, scan)
+	w.scanned(t0, free, growth, cost{}, scan)
 	for range 37 {
 		if got := fall(t0, 2*limits.MiB); got == frozen {
 			t.Fatalf("at %d free", free.Bytes)
@@ -157,10 +160,9 @@ func TestSpaceThatOthersFreeDoesNotHideAFall(t *testing.T) {
 
 func TestScansTakeABoundedPartOfTheTime(t *testing.T) {
 	free := Space{Bytes: limits.GiB, Inodes: 1_000_000}
-	cost := 100 * time.Millisecond
 	w := wire(free)
 	w.standing.spend(t0, 250*time.Millisecond)
-	w.scanned(t0, free, tree.Usage{}, cost, frozen) // 50 ms more than the burst
+	w.scanned(t0, free, tree.Usage{}, both(100*time.Millisecond), frozen) // 50 ms more than the burst
 	fell := Space{Bytes: free.Bytes - 100*limits.MiB, Inodes: free.Inodes}
 	for after, want := range map[time.Duration]look{
 		299 * time.Millisecond: nothing, 300 * time.Millisecond: scan, 500 * time.Millisecond: scan, 501 * time.Millisecond: frozen,
@@ -169,7 +171,7 @@ func TestScansTakeABoundedPartOfTheTime(t *testing.T) {
 			t.Errorf("after %s: %v, want %v", after, got, want)
 		}
 	}
-	w.scanned(t0, free, tree.Usage{}, cost, scan)
+	w.scanned(t0, free, tree.Usage{}, cost{time.Hour, 100 * time.Millisecond}, scan)
 	for _, c := range []struct {
 		after time.Duration
 		names int64
@@ -197,7 +199,7 @@ func TestTheFirstCountsOfACommandThatStandsStillMayFollowEachOther(t *testing.T)
 		if got := see(w, t0, fell, 0); got != want {
 			t.Errorf("count %d: %v, want %v", n, got, want)
 		}
-		w.scanned(t0, free, tree.Usage{}, 100*time.Millisecond, frozen)
+		w.scanned(t0, free, tree.Usage{}, both(100*time.Millisecond), frozen)
 		w.high = free
 	}
 }

@@ -136,15 +136,19 @@ func (t *tripwire) see(now time.Time, free Space) look {
 	return nothing
 }
 
-// scanned takes note of a finished scan that began with free space and took cost.
+// cost is what a scan took: by the clock, and of the processors. On a busy machine the
+// first is much longer, and says nothing of what scans cost the command.
+type cost struct{ clock, processor time.Duration }
+
+// scanned takes note of a finished scan that began with free space and took spent.
 // Scans take at most an eightieth of the time without a sign, a quarter with one,
 // and the command stands still for at most a tenth and a burst.
-func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, cost time.Duration, how look) {
+func (t *tripwire) scanned(now time.Time, free Space, growth tree.Usage, spent cost, how look) {
 	t.high, t.growth, t.names, t.moved = free, growth, 0, false
-	t.nextScan = now.Add(3 * cost)
-	idle := min(max(idleShare*cost, idleMin), idleMax)
+	t.nextScan = now.Add(3 * spent.processor)
+	idle := min(max(idleShare*spent.processor, idleMin), idleMax)
 	t.nextFull, t.nextStill = now.Add(idle), now.Add(min(idleStill*idle, idleMax))
 	if how == frozen {
-		t.standing.spend(now, cost)
+		t.standing.spend(now, spent.clock)
 	}
 }

@@ -122,19 +122,18 @@ func (w *Watcher) look(wire *tripwire, free Space) Verdict {
 	if how == nothing {
 		return Verdict{}
 	}
-	begin := time.Now()
+	begin := startClock()
 	var thaw func()
 	if how == scan {
 		running := w.countRunning(wire, free)
 		if running.verdict.Stop == runnerproto.StopNone && running.thaw == nil {
-			now := time.Now()
-			wire.scanned(now, free, running.growth, now.Sub(begin), scan)
+			wire.scanned(time.Now(), free, running.growth, begin.spent(), scan)
 			wire.names = running.names
 			return Verdict{}
 		}
 		thaw = running.thaw
 	}
-	begin = time.Now()
+	begin = startClock()
 	if thaw == nil {
 		thaw = freeze()
 	}
@@ -151,9 +150,27 @@ func (w *Watcher) look(wire *tripwire, free Space) Verdict {
 	}
 	_ = w.names.New() // all of them were counted
 	thaw()
-	now := time.Now()
-	wire.scanned(now, free, g, now.Sub(begin), frozen)
+	wire.scanned(time.Now(), free, g, begin.spent(), frozen)
 	return Verdict{}
+}
+
+// clock measures a cost.
+type clock struct {
+	at        time.Time
+	processor time.Duration
+}
+
+func startClock() clock { return clock{time.Now(), processorTime()} }
+
+func (c clock) spent() cost { return cost{time.Since(c.at), processorTime() - c.processor} }
+
+// processorTime is what the runner has used so far; it is alone in its process.
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // lookBehind adds up what the command's open files without a name take. What it may
