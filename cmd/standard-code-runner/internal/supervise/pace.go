@@ -15,7 +15,6 @@ import (
 // second into the page cache of a machine that does nothing else: 10 MiB in slowTick.
 const (
 	tick     = time.Millisecond
-	calmTick = 2 * time.Millisecond
 	slowTick = 2 * time.Millisecond
 	// cacheTick is for the cache's peak, which stops nothing.
 	cacheTick = 10 * time.Millisecond
@@ -49,13 +48,10 @@ func newPace(free Space) (*pace, error) {
 
 // saw takes a look's answer, and whether the quota is far.
 func (p *pace) saw(free Space, names int64, calm bool) {
-	switch moves := p.last.Bytes-free.Bytes >= movingBytes || p.last.Inodes-free.Inodes >= movingInodes || names > 0; {
-	case moves && calm:
-		p.wait = calmTick
-	case moves:
+	moves := p.last.Bytes-free.Bytes >= movingBytes || p.last.Inodes-free.Inodes >= movingInodes || names > 0
+	p.wait = slowTick
+	if moves && !calm {
 		p.wait = tick
-	default:
-		p.wait = min(2*p.wait, slowTick)
 	}
 	p.last = free
 }

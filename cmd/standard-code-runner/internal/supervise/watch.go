@@ -212,7 +212,7 @@ func (w *Watcher) countRunning(wire *tripwire, free Space) running {
 		Bytes:   wire.growth.Bytes + wire.high.Bytes - free.Bytes,
 		Entries: wire.growth.Entries + max(wire.high.Inodes-free.Inodes, wire.names),
 	}}
-	again := time.NewTicker(calmTick)
+	again := time.NewTicker(slowTick)
 	defer again.Stop()
 	for {
 		select {
