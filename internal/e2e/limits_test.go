@@ -44,7 +44,8 @@ var abuses = []abuse{
 			t.Errorf("the peak: %+v", r.Resources)
 		}
 	}},
-	{"64 files of 1 MiB", []string{"sixty_four"}, 120, []string{"failed/workspace_growth_bytes"}, 5, growthWithin},
+	{"64 files of 1 MiB, one each 20 ms", []string{"sixty_four"}, 120, []string{"failed/workspace_growth_bytes"}, 5, growthWithin},
+	{"a gigabyte as fast as it goes", []string{"gigabyte"}, 120, []string{"failed/workspace_growth_bytes"}, 5, growthStopped},
 	{"sparse files of 32 MiB", []string{"sparse"}, 120, []string{"failed/workspace_growth_bytes"}, 5, nil},
 	{"output without an end", []string{"endless"}, 3, []string{"timed_out/timeout"}, 6, outputBounded},
 	{"an ignored TERM", []string{"stubborn"}, 2, []string{"timed_out/timeout"}, 6, nil},
@@ -77,11 +78,18 @@ var abuses = []abuse{
 func heard(r resultView) bool { return len(r.Isolation.Facts) > 0 }
 
 // growthWithin: what a killed command left is near the limit, not what it tried.
-func growthWithin(t *testing.T, r resultView) {
+func growthWithin(t *testing.T, r resultView) { growthAtMost(t, r, 48<<20) }
+
+// growthStopped: how far a writer comes that takes gigabytes a second depends on when
+// the machine lets the watcher look (docs/growth.md measures it), but not to its end.
+func growthStopped(t *testing.T, r resultView) { growthAtMost(t, r, 512<<20) }
+
+func growthAtMost(t *testing.T, r resultView, most int64) {
+	t.Helper()
 	if heard(r) && (r.Resources.PeakBytes < r.Resources.GrowthBytes || r.Resources.PeakBytes < 16<<20) {
 		t.Errorf("the peak: %+v", r.Resources)
 	}
-	if r.Resources.GrowthBytes > 48<<20 {
+	if r.Resources.GrowthBytes > most {
 		t.Errorf("it grew by %d bytes before it ended", r.Resources.GrowthBytes)
 	}
 }

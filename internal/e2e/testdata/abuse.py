@@ -43,10 +43,19 @@ def many_files():
     time.sleep(60)
 
 
-def sixty_four():
-    for i in range(64):
+def files(n, pause):
+    for i in range(n):
         write("/workspace/m%d" % i, MIB)
+        time.sleep(pause)
     time.sleep(60)
+
+
+def sixty_four():
+    files(64, 0.02)
+
+
+def gigabyte():
+    files(1024, 0)
 
 
 def sparse():
