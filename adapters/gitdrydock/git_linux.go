@@ -166,6 +166,9 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot run git")
 	}
+	if c.stdout != nil {
+		widen(pipe)
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot run git")
 	}
@@ -196,6 +199,23 @@ func (l layout) run(ctx context.Context, c gitCall) ([]byte, error) {
 		return nil, fault.Wrap(fault.Internal, waitErr, "git %s failed", c.args[0])
 	}
 	return out.Bytes(), nil
+}
+
+// pipeSize is what the kernel lets anybody have by default (fs.pipe-max-size).
+const pipeSize = 1 << 20
+
+// widen lets git go on while what it said is worked on. With the usual 64 KiB both
+// sides wait for each other after every few files, and each wait costs more than the
+// reading: a rewind of 1,000 files took a third more processor time. Best effort: who
+// has many pipes is refused larger ones.
+func widen(pipe io.ReadCloser) {
+	f, ok := pipe.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	}
 }
 
 // late says what a git that did not answer means: for a question about the source
