@@ -210,7 +210,7 @@ func TestGo_TheSeedIsWhatTheGoCommandReads(t *testing.T) {
 	sums := module1(t, cache, "a.example/b", "v1.0.0", map[string]string{"b.go": "package b"})
 	write(t, dir, map[string]string{
 		"go.mod": "module m\nrequire a.example/b v1.0.0\n", "go.sum": sums, "m.go": "package m", "sub/s.go": "package s", "sub/data.bin": "x",
-		".git/config": "evil", ".hidden/h.go": "package h", "testdata/t.go": "package t", "nested/go.mod": "module n",
+		".git/config": "evil", ".hidden/h.go": "package h", "testdata/t.go": "package t", "testdata/t.json": "{}", "nested/go.mod": "module n",
 	})
 	must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link.go")))
 	p, err := Reader{}.Open(t.Context(), ports.ProjectSources{Dir: dir, GoModules: cache})
@@ -228,7 +228,7 @@ func TestGo_TheSeedIsWhatTheGoCommandReads(t *testing.T) {
 		}
 		return err
 	}))
-	if want := "go.mod go.sum m.go nested/go.mod sub/s.go"; strings.Join(got, " ") != want {
+	if want := "go.mod go.sum m.go nested/go.mod sub/s.go testdata/t.go"; strings.Join(got, " ") != want {
 		t.Errorf("copied %q, want %q", got, want)
 	}
 	for _, name := range got {

@@ -11,8 +11,9 @@ import (
 )
 
 // seedGo copies what the go command needs to know which packages of other modules
-// a project uses: its own Go files, and a vendor directory whole. Nested modules
-// come along, for a replacement may lead there.
+// a project uses: its own Go files, those below testdata among them, which its tests
+// may import, and a vendor directory whole. Nested modules come along, for a
+// replacement may lead there.
 func seedGo(ctx context.Context, t *tree, root string) error {
 	to, err := newWriter(root)
 	if err != nil {
@@ -25,7 +26,7 @@ func seedGo(ctx context.Context, t *tree, root string) error {
 		vendored := name == "vendor" || strings.HasPrefix(name, "vendor/")
 		switch {
 		case info.IsDir():
-			return vendored || (base != "node_modules" && base != "testdata" && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_")), nil
+			return vendored || (base != "node_modules" && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "_")), nil
 		case !info.Mode().IsRegular():
 			return false, nil
 		case vendored || strings.HasSuffix(base, ".go") || base == "go.mod" || base == "go.sum" || base == "go.work" || base == "go.work.sum":

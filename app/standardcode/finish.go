@@ -1,6 +1,7 @@
 package standardcode
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -271,8 +272,29 @@ func (a *attempt) result(v result.Verdict, e result.Evidence) Result {
 			a.details["file_size_path"] = rep.Events.FileSizePath
 		}
 	}
+	if v.Status == result.Failed && v.Reason == result.Exited {
+		a.explainExit(&r)
+	}
 	r.Details = a.details
 	return r
+}
+
+// explainExit looks for a fixed ceiling in what the command says of its failure.
+func (a *attempt) explainExit(r *Result) {
+	for _, c := range []*collector{a.stderr, a.stdout} {
+		k := c.kept()
+		name, said := result.TooLarge(k.Tail)
+		if name == "" {
+			if first, saidFirst := result.TooLarge(k.Head); saidFirst {
+				name, said = first, true
+			}
+		}
+		if said {
+			r.Remediation = result.RemedyTooLarge()
+			a.details["file_size_said"] = cmp.Or(name, "the output names no file")
+			return
+		}
+	}
 }
 
 func refOf(adm lifecycle.Admission) admissionRef {

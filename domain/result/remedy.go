@@ -54,3 +54,9 @@ func (r Reason) Remedy() string {
 	}
 	return ""
 }
+
+// RemedyTooLarge is the remedy of a command that failed with the words of a write
+// beyond the ceiling of one file (see TooLarge).
+func RemedyTooLarge() string {
+	return "the command said itself that it failed, and that a file is too large: " + FileSize.Remedy()
+}

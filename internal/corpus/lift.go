@@ -29,6 +29,15 @@ var limits = map[string]limit{
 	"pids_limit": {"128 processes", []string{"--pids-limit=128"}, []string{"--pids-limit=4096"}},
 }
 
+// stoppedBy is the reason that names the limit. A command that says itself that a file
+// is too large has ended by itself.
+func (r row) stoppedBy() string {
+	if strings.Contains(r.Detail, "file_size_said: ") {
+		return "file_size"
+	}
+	return r.Reason
+}
+
 func cacheMount(size, inodes string) string {
 	return "--tmpfs=" + toolchain.Cache + ":size=" + size + ",nr_inodes=" + inodes + ",mode=0700,uid=65532,gid=65532,exec,nosuid,nodev"
 }
@@ -37,7 +46,7 @@ func cacheMount(size, inodes string) string {
 // image, user, mounts, seccomp profile and limits, and once more with only that limit
 // lifted. The product has no such switch, and its runner would refuse to start.
 func (l lab) lift(ctx context.Context, p project, source string, rows []row) {
-	i := slices.IndexFunc(rows, func(r row) bool { return r.Image == "project" && r.Changed && limits[r.Reason].name != "" })
+	i := slices.IndexFunc(rows, func(r row) bool { return r.Image == "project" && r.Changed && limits[r.stoppedBy()].name != "" })
 	if i < 0 {
 		_ = os.Remove(l.place("lift", p))
 		return
@@ -45,10 +54,11 @@ func (l lab) lift(ctx context.Context, p project, source string, rows []row) {
 	if _, ok := recall[lifted](l.place("lift", p), l.inputs("docker", p)); ok && !l.again {
 		return
 	}
-	result := lifted{Limit: limits[rows[i].Reason].name, At: time.Now().UTC()}
+	reason := rows[i].stoppedBy()
+	result := lifted{Limit: limits[reason].name, At: time.Now().UTC()}
 	for lift, to := range map[bool]*string{false: &result.Kept, true: &result.Lifted} {
 		*to = "passes"
-		if err := l.dockerRun(ctx, p, source, rows[i].Digest, rows[i].Reason, lift); err != nil {
+		if err := l.dockerRun(ctx, p, source, rows[i].Digest, reason, lift); err != nil {
 			*to = "fails: " + clip(err.Error())
 		}
 	}

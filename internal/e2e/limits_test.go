@@ -39,6 +39,14 @@ var abuses = []abuse{
 			}
 		},
 	},
+	{
+		"a file of 17 MiB that the command takes away again", []string{"big_file_removed", "/standard-code/cache/tmp/big.a"}, 120,
+		[]string{"failed/exited"}, 5, func(t *testing.T, r resultView) {
+			if r.Details["file_size_said"] != "/standard-code/cache/tmp/big.a" || !strings.Contains(r.Remediation, "16 MiB") {
+				t.Errorf("the file or its ceiling is not named: %v, %q", r.Details, r.Remediation)
+			}
+		},
+	},
 	{"5,000 files", []string{"many_files"}, 120, []string{"failed/workspace_growth_entries"}, 5, func(t *testing.T, r resultView) {
 		if heard(r) && (r.Resources.PeakEntries <= 4096 || r.Resources.PeakEntries < r.Resources.GrowthEntries) {
 			t.Errorf("the peak: %+v", r.Resources)

@@ -37,6 +37,14 @@ def big_file(directory):
     write(directory + "/big", 17 * MIB)
 
 
+def big_file_removed(path):
+    try:
+        write(path, 17 * MIB)
+    except OSError as e:
+        os.unlink(path)
+        sys.exit("writing output: write %s: %s" % (path, e.strerror))
+
+
 def many_files():
     for i in range(5000):
         open("/workspace/f%d" % i, "w").close()
