@@ -3,15 +3,18 @@
 package standardcode_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cyberagent/adapters/memory"
 	"cyberagent/app/standardcode"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/id"
 	"cyberagent/domain/lifecycle"
+	"cyberagent/domain/result"
 	"cyberagent/ports"
 )
 
@@ -79,5 +82,36 @@ func TestFinish_FilesThatChangedAfterTheCaptureGetACheckpointOfTheirOwn(t *testi
 	}
 	if r.Checkpoint.Changed.Added != 2 {
 		t.Errorf("%+v", r.Checkpoint.Changed)
+	}
+}
+
+func TestFinish_AFailureThatSpeaksOfAFileThatIsTooLargeNamesItAndTheCeiling(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, out, err string
+		exit           int
+		file           string
+	}{
+		{"on the standard error", "ok\n", "compile: write $WORK/b1/_pkg_.a: file too large\n", 1, "$WORK/b1/_pkg_.a"},
+		{"on the standard output", "write out/x.a: file too large\n", "", 1, "out/x.a"},
+		{"long before the end", "", "write out/x.a: file too large\n" + strings.Repeat("more\n", 1<<17), 1, "out/x.a"},
+		{"without a name", "", "File too large\n", 1, "the output names no file"},
+		{"a success", "", "write out/x.a: file too large\n", 0, ""},
+		{"another failure", "no\n", "no\n", 1, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := mustLab(t)
+			l.runner.Command = func(cmd *memory.Command) int {
+				_, _ = io.WriteString(cmd.Stdout, c.out)
+				_, _ = io.WriteString(cmd.Stderr, c.err)
+				return c.exit
+			}
+			r, err := l.execute()
+			l.must(err)
+			if r.ReasonCode != result.Exited || r.Details["file_size_said"] != c.file || strings.Contains(r.Remediation, "16 MiB") != (c.file != "") {
+				t.Errorf("%s, %v, %q", r.ReasonCode, r.Details, r.Remediation)
+			}
+		})
 	}
 }
