@@ -14,13 +14,14 @@ import (
 	"github.com/distribution/reference"
 
 	"cyberagent/domain/fault"
+	"cyberagent/internal/imageref"
 	"cyberagent/ports"
 )
 
 // ResolveBase implements ports.ImageStore. The digest may be the config's or
 // the manifest's.
 func (e *Engine) ResolveBase(ctx context.Context, ref string) (string, error) {
-	want, err := pinned(ref)
+	want, err := imageref.Pinned(ref)
 	if err != nil {
 		return "", err
 	}
@@ -43,19 +44,6 @@ func (e *Engine) ResolveBase(ctx context.Context, ref string) (string, error) {
 			Hint("load or pull exactly that image into the namespace %s yourself; nothing is pulled here", e.cfg.Namespace)
 	}
 	return found[0], nil
-}
-
-// pinned accepts "name@sha256:<64 hex>" (fixture_base_unpinned).
-func pinned(ref string) (reference.Canonical, error) {
-	n, err := reference.ParseNormalizedNamed(ref)
-	if err == nil {
-		_, tagged := n.(reference.Tagged)
-		if c, ok := n.(reference.Canonical); ok && !tagged && c.Digest().Algorithm() == "sha256" {
-			return c, nil
-		}
-	}
-	return nil, fault.New(fault.BaseUnpinned, "%q is not of the form name@sha256:<64 hex>", ref).
-		Hint("name the base image by its digest")
 }
 
 // Export implements ports.ImageStore. ctx bounds the whole stream: an image can
@@ -121,9 +109,9 @@ func (s *source) Read(b []byte) (int, error) {
 
 // Tagged implements ports.ImageStore.
 func (e *Engine) Tagged(ctx context.Context, repository string) ([]ports.TaggedImage, error) {
-	want, err := reference.ParseNormalizedNamed(repository)
-	if err != nil || !reference.IsNameOnly(want) {
-		return nil, fault.New(fault.InvalidArgument, "%q is not a repository's name", repository).At("repository")
+	want, err := imageref.Repository(repository)
+	if err != nil {
+		return nil, err
 	}
 	all, err := e.images(ctx) // sorted by name
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/docker/docker/client"
 
 	"cyberagent/domain/fault"
+	"cyberagent/internal/imageref"
 	"cyberagent/ports"
 )
 
 // ResolveBase implements ports.ImageStore.
 func (e *Engine) ResolveBase(ctx context.Context, ref string) (string, error) {
-	want, err := pinned(ref)
+	want, err := imageref.Pinned(ref)
 	if err != nil {
 		return "", err
 	}
@@ -38,19 +39,6 @@ func (e *Engine) ResolveBase(ctx context.Context, ref string) (string, error) {
 			Hint("load or pull exactly that image into the engine yourself; nothing is pulled here")
 	}
 	return ids[0], nil
-}
-
-// pinned accepts "name@sha256:<64 hex>" (fixture_base_unpinned).
-func pinned(ref string) (reference.Canonical, error) {
-	n, err := reference.ParseNormalizedNamed(ref)
-	if err == nil {
-		_, tagged := n.(reference.Tagged)
-		if c, ok := n.(reference.Canonical); ok && !tagged && c.Digest().Algorithm() == "sha256" {
-			return c, nil
-		}
-	}
-	return nil, fault.New(fault.BaseUnpinned, "%q is not of the form name@sha256:<64 hex>", ref).
-		Hint("name the base image by its digest")
 }
 
 // named says whether the engine knows an image by that name and digest: by both
@@ -157,9 +145,9 @@ func (s *source) Read(b []byte) (int, error) {
 
 // Tagged implements ports.ImageStore.
 func (e *Engine) Tagged(ctx context.Context, repository string) ([]ports.TaggedImage, error) {
-	want, err := reference.ParseNormalizedNamed(repository)
-	if err != nil || !reference.IsNameOnly(want) {
-		return nil, fault.New(fault.InvalidArgument, "%q is not a repository's name", repository).At("repository")
+	want, err := imageref.Repository(repository)
+	if err != nil {
+		return nil, err
 	}
 	list, err := e.images(ctx)
 	if err != nil {

@@ -92,7 +92,7 @@ func Rules() []Rule {
 		},
 		{
 			Name: "engines' libraries stay in their adapters", From: []string{"..."},
-			Except: []string{"adapters/docker/...", "adapters/containerd/...", "cmd/cyberagent/internal/wiring/..."},
+			Except: []string{"adapters/docker/...", "adapters/containerd/...", "cmd/cyberagent/internal/wiring/...", "internal/imageref"},
 			Forbid: engineLibraries,
 			Reason: "translate to the domain's words in adapters/docker or adapters/containerd",
 		},
