@@ -71,7 +71,8 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 	if repository != "" {
 		name = "image of " + repository
 		remedy = func(admission.Verdict) string {
-			return "cyberagent --engine " + string(e.Engine()) + " fixture build --project " + phrase.Word(repository)
+			return "cyberagent --engine " + string(e.Engine()) + " fixture build --project " + phrase.Word(repository) +
+				" (or the directory below it that has the lockfile)"
 		}
 	}
 	facts := admission.ImageFacts{Configured: digest}

@@ -82,6 +82,7 @@ func (s *Service) gatherDependencies(ctx context.Context, e *admission.Evidence,
 		}
 		if deps.Anchored(c.Toolchain(), files) {
 			*e.Dependencies = deps.Read(c.Toolchain(), files)
+			e.Dependencies.Dir = dir
 			return nil
 		}
 		if dir == "." || dir == "/" || dir == "" {

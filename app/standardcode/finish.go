@@ -291,7 +291,7 @@ func (a *attempt) explainExit(r *Result) {
 		}
 		if said {
 			r.Remediation = result.RemedyTooLarge()
-			a.details["file_size_said"] = cmp.Or(name, "the output names no file")
+			a.details["file_size_said"] = cmp.Or(name, "(without a name)")
 			return
 		}
 	}

@@ -155,6 +155,7 @@ The way of one command:
 	teach(root, "")
 	completes(s, root)
 	refuseUsage(s, root, false)
+	onceOnly(root)
 	answersHelp(s, root)
 	return root
 }

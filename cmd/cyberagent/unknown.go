@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -115,17 +116,61 @@ const undefined = "flag provided but not defined: -"
 
 // unparsed is the answer to what the parser of a verb does not understand.
 func unparsed(c *cli.Command, err error) error {
-	e := fault.New(fault.InvalidArgument, "%s", err)
 	typed, ok := strings.CutPrefix(err.Error(), undefined)
 	if !ok {
-		return e.Hint("see `%s --help`", c.FullName())
+		return badValue(c, err.Error())
 	}
 	typed = strings.TrimLeft(typed, "-")
-	e = fault.New(fault.InvalidArgument, "%q is no flag of `%s`", dashed(typed), c.FullName())
+	e := fault.New(fault.InvalidArgument, "%q is no flag of `%s`", dashed(typed), c.FullName())
 	if near := nearFlag(c, typed); near != "" {
 		return e.Hint("did you mean %s? See also `%s --help`", dashed(near), c.FullName())
 	}
 	return e.Hint("see `%s --help`", c.FullName())
+}
+
+// invalidValue is the library's prefix of a value's error; it has no type for that.
+var invalidValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -+([a-z0-9-]+): (.*)$`)
+
+// badValue is the answer to a flag's value that does not fit.
+func badValue(c *cli.Command, text string) error {
+	m := invalidValue.FindStringSubmatch(text)
+	if m == nil {
+		return fault.New(fault.InvalidArgument, "%s", text).Hint("see `%s --help`", c.FullName())
+	}
+	e := fault.New(fault.InvalidArgument, "%s is not what %s takes", m[1], dashed(m[2]))
+	switch {
+	case m[3] == twice:
+		e = fault.New(fault.InvalidArgument, "%s was given twice: it takes one value", dashed(m[2]))
+	case strings.Contains(m[3], "strconv.Parse"), strings.Contains(m[3], "time: "):
+	default:
+		e = fault.New(fault.InvalidArgument, "%s: %s", dashed(m[2]), m[3])
+	}
+	return e.At(m[2]).Hint("see `%s --help`", c.FullName())
+}
+
+// twice is the library's error for a flag with OnlyOnce.
+const twice = "can't duplicate this flag"
+
+// onceOnly makes every flag that takes one value refuse a second: the last of two would
+// win in silence.
+func onceOnly(c *cli.Command) {
+	for _, f := range c.Flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.OnlyOnce = true
+		case *cli.IntFlag:
+			f.OnlyOnce = true
+		case *cli.Int64Flag:
+			f.OnlyOnce = true
+		case *cli.Uint64Flag:
+			f.OnlyOnce = true
+		case *cli.DurationFlag:
+			f.OnlyOnce = true
+		}
+	}
+	for _, verb := range c.Commands {
+		onceOnly(verb)
+	}
 }
 
 func dashed(flag string) string {

@@ -580,3 +580,20 @@ func TestAdvice_HasTheValuesOfTheCase(t *testing.T) {
 		}
 	}
 }
+
+func TestDependencies_TheRemedyNamesTheLockfilesDirectoryInTheSourceAndInTheDrydock(t *testing.T) {
+	t.Parallel()
+	e := evidence()
+	e.Dependencies = asksFor("v1.2.0")
+	e.Dependencies.Dir = "sub dir"
+	e.Run.Workspace, e.Drydock.Drydock.Place.Root = "/src/mono", "/home/d/tree"
+	got := admission.Evaluate(e)
+	if len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{"sub dir/go.mod names 1 package", "fixture build --project '/src/mono/sub dir'", "--project '/home/d/tree/sub dir'"} {
+		if !strings.Contains(got[0].Detail, want) {
+			t.Errorf("%q is not in %q", want, got[0].Detail)
+		}
+	}
+}

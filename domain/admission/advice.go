@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"cyberagent/domain/drydock"
@@ -104,7 +105,11 @@ func filled(text string, e Evidence) string {
 	if e.Run == nil {
 		return text
 	}
-	return strings.NewReplacer("RUN", string(e.Run.ID), "DIR", phrase.Word(e.Run.Workspace)).Replace(text)
+	dir := e.Run.Workspace
+	if e.Dependencies != nil {
+		dir = path.Join(dir, e.Dependencies.Dir)
+	}
+	return strings.NewReplacer("RUN", string(e.Run.ID), "DIR", phrase.Word(dir)).Replace(text)
 }
 
 // adviseDrydock depends on what became of the Drydock.

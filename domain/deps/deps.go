@@ -44,6 +44,8 @@ func sorted(all []Package) []Package {
 // Need is what the lockfiles of one directory ask for.
 type Need struct {
 	Toolchain command.Toolchain
+	// Dir is the directory, relative to the repository's root.
+	Dir string
 	// File is the deciding file's name; empty when there is none, and then nothing
 	// is asked for.
 	File string

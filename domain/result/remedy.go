@@ -58,5 +58,5 @@ func (r Reason) Remedy() string {
 // RemedyTooLarge is the remedy of a command that failed with the words of a write
 // beyond the ceiling of one file (see TooLarge).
 func RemedyTooLarge() string {
-	return "the command said itself that it failed, and that a file is too large: " + FileSize.Remedy()
+	return "the command said itself that it failed, and that a file is too large: read its output; if it wrote that file here, " + FileSize.Remedy()
 }

@@ -33,8 +33,8 @@ func TooLarge(output []byte) (name string, said bool) {
 	return "", said
 }
 
-// fileName takes a quoted name behind or before the words, or the last word before them
-// if that looks like a path.
+// fileName takes a quoted name behind or before the words, or what stands before them
+// since the last colon if that looks like a path.
 func fileName(before, after string) string {
 	for _, text := range []string{after, before} {
 		for _, q := range []string{"''", "\"\"", "``", "‘’"} {
@@ -45,11 +45,14 @@ func fileName(before, after string) string {
 			}
 		}
 	}
-	words := strings.Fields(before)
-	if len(words) == 0 {
-		return ""
+	name := strings.TrimSuffix(strings.TrimSpace(before), ":")
+	if at := strings.LastIndex(name, ": "); at >= 0 {
+		name = name[at+2:]
 	}
-	name := strings.TrimRight(words[len(words)-1], ":")
+	// What was done to the file stands before it: Go's "write PATH", for one.
+	if verb, rest, ok := strings.Cut(name, " "); ok && strings.Trim(verb, "abcdefghijklmnopqrstuvwxyz") == "" {
+		name = rest
+	}
 	if strings.ContainsAny(name, "/.") && plain(name) {
 		return name
 	}

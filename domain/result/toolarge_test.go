@@ -21,6 +21,8 @@ func TestTooLarge_TheFileIsNamedAsTheToolsNameIt(t *testing.T) {
 		{"cp: error writing 'out.bin': File too large\n", "out.bin", true},
 		{"cp: error writing ‘out.bin’: File too large\n", "out.bin", true},
 		{"/usr/bin/ld: final link failed: File too large\n", "", true},
+		{"write sub dir/big file.bin: File too large\n", "sub dir/big file.bin", true},
+		{"big.bin: File too large\n", "big.bin", true},
 		{"x: file too large\nwrite /tmp/a.o: file too large\n", "/tmp/a.o", true},
 		{"write /tmp/\x1b[31ma.o: file too large\n", "", true},
 		{"write /tmp/\xffa.o: file too large\n", "", true},
