@@ -72,7 +72,12 @@ type Rewinds interface {
 	// them under o.Next. Another state than the confirmed one is
 	// trust_digest_mismatch. Repeating it with the same order after a crash goes on
 	// where the first ended.
-	Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder) (drydock.Rewound, error)
+	//
+	// What was not recorded is recorded under o.Saved first, and saved is told of it
+	// before any file is changed, again by each repetition: a rewind that is cut off
+	// and never repeated must not be all that knows of it. When it fails, nothing is
+	// changed.
+	Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder, saved func(drydock.Capture) error) (drydock.Rewound, error)
 	// Adopt makes the files of a new Drydock those of a Checkpoint of another one
 	// of the same base commit, and records them under next. Repeating it goes on.
 	Adopt(ctx context.Context, p drydock.Place, parent, next id.Checkpoint, from drydock.Place, target id.Checkpoint) (drydock.Capture, error)

@@ -41,7 +41,7 @@ func TestRewind_FinishesAfterACrashAtEveryStep(t *testing.T) {
 					t.Errorf("interrupted is %v after %s", p.Interrupted, step)
 				}
 				// The same order finishes it, and what was not recorded is.
-				w, err := y.d.Rewind(context.Background(), y.place, rewindOrder(o, digest))
+				w, err := y.d.Rewind(context.Background(), y.place, rewindOrder(o, digest), unheard)
 				mustDo(t, err)
 				checkSame(t, want, snapshot(t, y.place.Root))
 				checkSame(t, want, readBack(t, y, w.Result.Commit))
@@ -159,7 +159,7 @@ func TestCapture_AfterARewindThatWasCutOffIsTheOperatorsDecision(t *testing.T) {
 	if err != nil || p.Interrupted || p.Unrecorded != 0 {
 		t.Errorf("after a Checkpoint the plan is %+v %v", p, err)
 	}
-	if _, err := y.d.Rewind(context.Background(), y.place, drydock.RewindOrder{Current: checkpointID(2), Target: checkpointID(1), Next: checkpointID(3), Saved: checkpointID(4), Digest: "x"}); fault.CodeOf(err) != fault.TrustMismatch {
+	if _, err := y.d.Rewind(context.Background(), y.place, drydock.RewindOrder{Current: checkpointID(2), Target: checkpointID(1), Next: checkpointID(3), Saved: checkpointID(4), Digest: "x"}, unheard); fault.CodeOf(err) != fault.TrustMismatch {
 		t.Errorf("the old order: %v", err)
 	}
 }

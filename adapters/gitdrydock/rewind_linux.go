@@ -14,17 +14,17 @@ import (
 )
 
 // Rewind implements ports.Rewinds.
-func (d *Drydocks) Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder) (drydock.Rewound, error) {
+func (d *Drydocks) Rewind(ctx context.Context, p drydock.Place, o drydock.RewindOrder, saved func(drydock.Capture) error) (drydock.Rewound, error) {
 	v, err := d.enter(ctx, p)
 	if err != nil {
 		return drydock.Rewound{}, edge(err)
 	}
 	defer v.unlock()
-	w, err := v.rewind(ctx, accessOf(p), o)
+	w, err := v.rewind(ctx, accessOf(p), o, saved)
 	return w, edge(err)
 }
 
-func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (drydock.Rewound, error) {
+func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder, saved func(drydock.Capture) error) (drydock.Rewound, error) {
 	m, err := v.k.readMarker()
 	if err != nil {
 		return drydock.Rewound{}, err
@@ -38,7 +38,7 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 		if done != "" {
 			return v.rewound(ctx, o, done)
 		}
-		if m, r, err = v.beginRewind(ctx, o, m != nil); err != nil {
+		if m, r, err = v.beginRewind(ctx, o, m != nil, saved); err != nil {
 			return drydock.Rewound{}, err
 		}
 	}
@@ -62,17 +62,17 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder) (dry
 	return w, v.at("rewound")
 }
 
-// beginRewind checks what was confirmed, keeps what is not recorded, and leaves
-// the marker without which no file is changed. The restoration is nil when the
+// beginRewind checks what was confirmed, keeps what is not recorded, says so, and
+// leaves the marker without which no file is changed. The restoration is nil when the
 // files must be compared with another Checkpoint than the current one.
-func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupted bool) (*marker, *restoration, error) {
+func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupted bool, saved func(drydock.Capture) error) (*marker, *restoration, error) {
 	m := &marker{Next: o.Next, Target: o.Target, Parent: o.Current}
-	saved, err := v.k.readRef(v.format, o.Saved)
+	kept, err := v.k.readRef(v.format, o.Saved)
 	if err != nil {
 		return nil, nil, err
 	}
 	var r *restoration
-	if saved != "" {
+	if kept != "" {
 		m.Parent = o.Saved
 	} else {
 		if r, err = v.confirmed(ctx, o); err != nil {
@@ -85,6 +85,15 @@ func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupt
 				return nil, nil, err
 			}
 			m.Parent, r = o.Saved, nil
+		}
+	}
+	if m.Parent == o.Saved {
+		c, err := v.named(ctx, o.Saved)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := saved(c[0].capture()); err != nil {
+			return nil, nil, err
 		}
 	}
 	if err := v.at("saved"); err != nil {

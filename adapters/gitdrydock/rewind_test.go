@@ -91,15 +91,15 @@ func TestRewind_IsRepeatable(t *testing.T) {
 	y.capture()
 	mustWrite(t, y.place.Root, map[string]string{"loose": "x"})
 	o := y.order(checkpointID(1))
-	a, err := y.d.Rewind(context.Background(), y.place, o)
+	a, err := y.d.Rewind(context.Background(), y.place, o, unheard)
 	mustDo(t, err)
-	b, err := y.d.Rewind(context.Background(), y.place, o)
+	b, err := y.d.Rewind(context.Background(), y.place, o, unheard)
 	mustDo(t, err)
 	if a.Result.Commit != b.Result.Commit || a.Saved == nil || b.Saved == nil || a.Saved.Commit != b.Saved.Commit {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	mustWrite(t, y.place.Root, map[string]string{"other": "x"})
-	if _, err := y.d.Rewind(context.Background(), y.place, o); fault.CodeOf(err) != fault.OperationConflict {
+	if _, err := y.d.Rewind(context.Background(), y.place, o, unheard); fault.CodeOf(err) != fault.OperationConflict {
 		t.Errorf("after another change: %v", err)
 	}
 }

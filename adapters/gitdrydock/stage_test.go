@@ -81,7 +81,7 @@ var stages = map[string]func(context.Context, *Drydocks, order) (answer, error){
 		if err != nil {
 			return answer{}, err
 		}
-		w, err := d.Rewind(ctx, o.Place, rewindOrder(o, p.Digest))
+		w, err := d.Rewind(ctx, o.Place, rewindOrder(o, p.Digest), unheard)
 		return answer{Rewound: w}, err
 	},
 	"deliver": func(ctx context.Context, d *Drydocks, o order) (answer, error) {

@@ -262,10 +262,10 @@ func laterVerbs(ctx context.Context, d *Drydocks, src drydock.Source, p drydock.
 			return fmt.Errorf("Plan: %w", err)
 		}
 		o := drydock.RewindOrder{Current: at, Target: target, Saved: checkpointID(10 + 2*n), Next: checkpointID(11 + 2*n), Digest: plan.Digest}
-		if _, err := d.Rewind(ctx, p, o); err != nil {
+		if _, err := d.Rewind(ctx, p, o, unheard); err != nil {
 			return fmt.Errorf("Rewind: %w", err)
 		}
-		if _, err := d.Rewind(ctx, p, o); err != nil {
+		if _, err := d.Rewind(ctx, p, o, unheard); err != nil {
 			return fmt.Errorf("Rewind again: %w", err)
 		}
 		at = o.Next

@@ -27,6 +27,9 @@ type RewindInput struct {
 	Undo         bool
 	Confirm      string
 	OperationKey string
+	// Unkeyed says that the caller chose no key: the key is a new one, and a rewind of
+	// the same preview that was cut off is gone on with under its own.
+	Unkeyed bool
 }
 
 // PlanView is the preview of a rewind.
@@ -112,11 +115,10 @@ func (s *Service) target(ctx context.Context, in RewindInput) (st state, target 
 // What was not recorded is recorded first. A rewind that was cut off leaves the
 // Drydock recovery_required; the same call finishes it.
 func (s *Service) Rewind(ctx context.Context, in RewindInput) (RewindView, error) {
-	key, err := operation.NewKey(in.Run, "drydock.rewind", in.OperationKey, struct {
-		Target  id.Checkpoint
-		Undo    bool
-		Confirm string
-	}{in.Target, in.Undo, in.Confirm})
+	key, err := in.key(in.OperationKey)
+	if err == nil && in.Unkeyed {
+		key, err = s.cutOff(ctx, in, key)
+	}
 	if err != nil {
 		return RewindView{}, err
 	}
@@ -145,12 +147,87 @@ func (s *Service) Rewind(ctx context.Context, in RewindInput) (RewindView, error
 		Next: id.Checkpoint(step.Facts["next"]), Digest: step.Facts["digest"],
 	}
 	s.hit("rewind.begun")
-	w, err := s.Rewinds.Rewind(ctx, d.Place, o)
+	w, err := s.Rewinds.Rewind(ctx, d.Place, o, func(c drydock.Capture) error {
+		kept, err := s.keepSaved(ctx, key, d, o, c)
+		if err == nil {
+			d = kept
+		}
+		return err
+	})
 	if err != nil {
 		return v, s.refusedRewind(ctx, d, step, err)
 	}
 	s.hit("rewind.restored")
 	return s.finishRewind(ctx, key, d, step, o, w)
+}
+
+// key is the operation that an input asks for, under a name.
+func (in RewindInput) key(name string) (operation.Key, error) {
+	return operation.NewKey(in.Run, "drydock.rewind", name, struct {
+		Target  id.Checkpoint
+		Undo    bool
+		Confirm string
+	}{in.Target, in.Undo, in.Confirm})
+}
+
+// cutOff returns the key under which the very same was confirmed and begun, and the
+// given one where nothing is.
+func (s *Service) cutOff(ctx context.Context, in RewindInput, fresh operation.Key) (key operation.Key, err error) {
+	key = fresh
+	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
+		st, err := readState(rec, in.Run)
+		if err != nil {
+			return err
+		}
+		p := drydock.Pending(st.steps)
+		if p == nil || p.Verb != drydock.VerbRewind {
+			return nil
+		}
+		begun, err := in.key(p.Key)
+		if err != nil {
+			return err
+		}
+		switch op, err := begun.Find(rec); {
+		case fault.CodeOf(err) == fault.OperationConflict: // something else was confirmed
+		case err != nil:
+			return err
+		case op != nil:
+			key = begun
+		}
+		return nil
+	})
+	return key, err
+}
+
+// keepSaved records what was saved before the first file is replaced: whatever
+// becomes of the rewind, it is a Checkpoint that can be gone back to.
+func (s *Service) keepSaved(ctx context.Context, key operation.Key, d drydock.Drydock, o drydock.RewindOrder, c drydock.Capture) (drydock.Drydock, error) {
+	if d.Checkpoint == o.Saved {
+		return d, nil
+	}
+	now := s.Clock.Now()
+	kept := d.Keep(o.Saved, now)
+	err := s.Ledger.Write(ctx, func(rec ports.Records) error {
+		st, err := readState(rec, d.Run)
+		if err == nil {
+			_, err = st.resumed(drydock.VerbRewind, key)
+		}
+		if err != nil {
+			return err
+		}
+		if st.drydock.Checkpoint == o.Saved { // by another process with the same key
+			kept = st.drydock
+			return nil
+		}
+		if err := s.append(rec, kept, d.Checkpoint, drydock.OriginOperator, c); err != nil {
+			return err
+		}
+		return rec.AddEvent(ports.Event{Run: d.Run, Kind: "drydock.checkpoint", Subject: string(o.Saved), At: now})
+	})
+	if err == nil {
+		s.hit("rewind.saved")
+	}
+	return kept, err
 }
 
 // beginRewind takes the Drydock out of use before a file is touched.
@@ -223,15 +300,11 @@ func (s *Service) finishRewind(ctx context.Context, key operation.Key, d drydock
 			v.Replayed = answered
 			return err // another process was faster
 		}
-		d, parent := d, d.Checkpoint
+		parent := d.Checkpoint
 		if w.Saved != nil {
-			d = d.Advance(o.Saved, now)
-			if err := s.append(rec, d, parent, drydock.OriginOperator, *w.Saved); err != nil {
-				return err
-			}
-			v.Saved, parent = o.Saved, o.Saved
+			v.Saved = o.Saved
 		}
-		d = d.Advance(o.Next, now)
+		d := d.Advance(o.Next, now)
 		if err := s.append(rec, d, parent, drydock.OriginRewind, w.Result); err != nil {
 			return err
 		}

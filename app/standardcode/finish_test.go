@@ -93,8 +93,8 @@ func TestFinish_AFailureThatSpeaksOfAFileThatIsTooLargeNamesItAndTheCeiling(t *t
 		file           string
 	}{
 		{"on the standard error", "ok\n", "compile: write $WORK/b1/_pkg_.a: file too large\n", 1, "$WORK/b1/_pkg_.a"},
-		{"on the standard output", "write out/x.a: file too large\n", "", 1, "out/x.a"},
-		{"long before the end", "", "write out/x.a: file too large\n" + strings.Repeat("more\n", 1<<17), 1, "out/x.a"},
+		{"on the standard output", "write /workspace/x.a: file too large\n", "", 1, "/workspace/x.a"},
+		{"long before the end", "", "write /workspace/x.a: file too large\n" + strings.Repeat("more\n", 1<<17), 1, "/workspace/x.a"},
 		{"without a name", "", "File too large\n", 1, "(without a name)"},
 		{"a success", "", "write out/x.a: file too large\n", 0, ""},
 		{"another failure", "no\n", "no\n", 1, ""},

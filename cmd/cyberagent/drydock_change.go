@@ -67,6 +67,7 @@ func (s *session) rewind(ctx context.Context, c *cli.Command, in drydocks.Rewind
 			}
 			return s.answer(v, func(w io.Writer) { printPlan(w, v, c.Name, target) })
 		}
+		in.Unkeyed = in.OperationKey == ""
 		in.OperationKey = keyOr(in.OperationKey)
 		v, err := app.Drydocks.Rewind(ctx, in)
 		if err != nil {

@@ -367,7 +367,10 @@ func TestDrydock_AKillAtEveryMomentOfEveryVerb(t *testing.T) {
 			},
 		},
 		"undo": {
-			stages: []stage{{"rewind.begun", "recovery_required", "rewind", false}, {"rewind.restored", "recovery_required", "rewind", false}},
+			stages: []stage{
+				{"rewind.begun", "recovery_required", "rewind", false}, {"rewind.saved", "recovery_required", "rewind", false},
+				{"rewind.restored", "recovery_required", "rewind", false},
+			},
 			args: func(y *yard) []string {
 				return []string{"drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run)}
 			},
@@ -454,6 +457,49 @@ func TestDrydock_AKillAtEveryMomentOfEveryVerb(t *testing.T) {
 				if again := y.must(0, args...); again["replayed"] != true {
 					t.Errorf("again: %v", again)
 				}
+			})
+		}
+	}
+}
+
+// What was not recorded is a Checkpoint of the log before the first file is replaced:
+// however a rewind that was cut off is ended, it can be gone back to.
+func TestDrydock_ARewindThatWasCutOffLosesNoUnrecordedFile(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(y *yard, same []string){
+		"the same call": func(y *yard, same []string) { y.must(0, same...) },
+		"the same undo, seen again": func(y *yard, _ []string) {
+			y.must(0, "drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run))
+		},
+		"a rewind to the Checkpoint that was current": func(y *yard, _ []string) {
+			log := y.must(0, "drydock", "log", y.run)["checkpoints"].([]any)
+			to := []string{"drydock", "rewind", y.run, "--checkpoint", log[1].(map[string]any)["checkpoint_id"].(string)}
+			y.must(0, append(to, "--confirm", y.digest(to...))...)
+		},
+		"its files taken as they are": func(y *yard, _ []string) { y.must(0, "drydock", "checkpoint", y.run, "--confirm") },
+	}
+	for _, moment := range []string{"rewind.begun", "rewind.saved", "rewind.restored"} {
+		for _, name := range slices.Sorted(maps.Keys(ends)) {
+			t.Run(moment+", then "+name, func(t *testing.T) {
+				t.Parallel()
+				y := mustYard(t)
+				root := y.create()
+				y.second(root)
+				y.write(root, map[string]string{"loose": "three hours of work"})
+				same := []string{"drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run)}
+				y.crash(moment, same...)
+				ends[name](y, same)
+				if s := y.status(); s["status"] != "ready" || s["pending"] != "" {
+					t.Errorf("afterwards the Drydock is %v, pending %v", s["status"], s["pending"])
+				}
+				for _, c := range y.must(0, "drydock", "log", y.run)["checkpoints"].([]any) {
+					to := []string{"drydock", "rewind", y.run, "--checkpoint", c.(map[string]any)["checkpoint_id"].(string)}
+					y.must(0, append(to, "--confirm", y.digest(to...))...)
+					if b, err := os.ReadFile(filepath.Join(root, "loose")); err == nil && string(b) == "three hours of work" {
+						return
+					}
+				}
+				t.Errorf("no Checkpoint has it: %s", y.origins(y.run))
 			})
 		}
 	}

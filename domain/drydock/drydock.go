@@ -110,6 +110,14 @@ func (d Drydock) Advance(c id.Checkpoint, now time.Time) Drydock {
 	return d
 }
 
+// Keep records a Checkpoint of files that are about to be replaced: the next
+// generation, and the Drydock is as much in doubt as before.
+func (d Drydock) Keep(c id.Checkpoint, now time.Time) Drydock {
+	d.Generation++
+	d.Checkpoint, d.UpdatedAt = c, now
+	return d
+}
+
 // Quarantine records that an operator must look: the next generation,
 // recovery_required. The Checkpoint stays.
 func (d Drydock) Quarantine(reason string, now time.Time) Drydock {

@@ -2,9 +2,7 @@ package result
 
 import (
 	"bytes"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+	"regexp"
 )
 
 // efbig is what every C library, Go, Python, Node and Rust say of EFBIG, but for the
@@ -18,7 +16,10 @@ const longestName = 200
 // one file (contract section 3), and for the name of that file in the same line. A
 // compiler takes such a file away again, so that nothing else is left to tell. It is
 // what the command says, and proves nothing: it explains a result and decides none.
-// The name is empty where none is said, or where it is no plain text.
+//
+// Output is stored nowhere, so only what can be nothing but a file's path becomes a name:
+// below the workspace, the cache or the go command's $WORK, of plain characters. All
+// else is said without a name.
 func TooLarge(output []byte) (name string, said bool) {
 	for line := range bytes.Lines(output) {
 		before, after, ok := bytes.Cut(line, []byte(efbig))
@@ -26,40 +27,26 @@ func TooLarge(output []byte) (name string, said bool) {
 			continue
 		}
 		said = true
-		if name = fileName(string(before[:len(before)-1]), string(after)); name != "" {
+		if name = fileName(before[:len(before)-1], after); name != "" {
 			return name, true
 		}
 	}
 	return "", said
 }
 
-// fileName takes a quoted name behind or before the words, or what stands before them
-// since the last colon if that looks like a path.
-func fileName(before, after string) string {
-	for _, text := range []string{after, before} {
-		for _, q := range []string{"''", "\"\"", "``", "‘’"} {
-			open, width := utf8.DecodeRuneInString(q)
-			_, rest, ok := strings.Cut(text, string(open))
-			if name, _, closed := strings.Cut(rest, q[width:]); ok && closed && plain(name) {
-				return name
-			}
-		}
-	}
-	name := strings.TrimSuffix(strings.TrimSpace(before), ":")
-	if at := strings.LastIndex(name, ": "); at >= 0 {
-		name = name[at+2:]
-	}
-	// What was done to the file stands before it: Go's "write PATH", for one.
-	if verb, rest, ok := strings.Cut(name, " "); ok && strings.Trim(verb, "abcdefghijklmnopqrstuvwxyz") == "" {
-		name = rest
-	}
-	if strings.ContainsAny(name, "/.") && plain(name) {
-		return name
-	}
-	return ""
-}
+// aPath is a path below the directories that a command can write to, and what ends it: a
+// path that goes on with other characters is none.
+var aPath = regexp.MustCompile(`((?:/workspace|/standard-code/cache|\$WORK)(?:/[A-Za-z0-9_@+=.-]*[A-Za-z0-9_@+=-])+)(?:['"\x60’:),;]|\.?\s*$)`)
 
-func plain(name string) bool {
-	return name != "" && len(name) <= longestName && utf8.ValidString(name) &&
-		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+// fileName is the path that is nearest to the words: the last before them, or else the
+// first behind them.
+func fileName(before, after []byte) string {
+	all := aPath.FindAllSubmatch(before, -1)
+	if len(all) == 0 {
+		all = aPath.FindAllSubmatch(after, 1)
+	}
+	if len(all) == 0 || len(all[len(all)-1][1]) > longestName {
+		return ""
+	}
+	return string(all[len(all)-1][1])
 }

@@ -64,7 +64,7 @@ func (y *yard) preview(ctx context.Context, target id.Checkpoint) (drydock.Rewin
 
 // rewind does what was previewed. It compares anew.
 func (y *yard) rewind(ctx context.Context, o drydock.RewindOrder) error {
-	_, err := y.d.Rewind(ctx, y.place, o)
+	_, err := y.d.Rewind(ctx, y.place, o, func(drydock.Capture) error { return nil })
 	y.last, y.made = o.Next, y.made+2
 	return err
 }
