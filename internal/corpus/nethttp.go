@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,7 +47,7 @@ func Test(t *testing.T) {
 `
 
 // warmed measures it in turns: the same container by `docker run`, with the image's
-// build cache linked and with an empty one.
+// build cache linked, and with an empty one that has more room.
 func (l lab) warmed(ctx context.Context) error {
 	const rounds = 3
 	place := filepath.Join(l.cache, "results", "nethttp.json")
@@ -86,11 +87,14 @@ func (l lab) netHTTP(ctx context.Context, image string, cold bool) (took, used i
 			return 0, 0, err
 		}
 	}
-	args, err := contract(ctx, dir, "")
+	prepare, lifted := setup(command.Go), ""
+	if cold { // 128 MiB are not enough to compile what net/http needs
+		lifted = "cache_full"
+	}
+	args, err := contract(ctx, dir, lifted)
 	if err != nil {
 		return 0, 0, err
 	}
-	prepare := setup(command.Go)
 	if cold {
 		prepare = "mkdir -p " + strings.Join(toolchain.Dirs(command.Go), " ") + "\n"
 	}
@@ -100,7 +104,11 @@ echo $(((b - a) / 1000000)) $(df --output=used -B1 ` + toolchain.Cache + ` | tai
 		toolchain.Environment(command.Go, toolchain.Carried{}), []string{toolchain.Bin + "/go", "test", "-count=1", "."})
 	out, err := exec.CommandContext(ctx, "docker", args...).Output()
 	if err != nil {
-		return 0, 0, fmt.Errorf("net/http: %w", err)
+		said := ""
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			said = last(string(exit.Stderr))
+		}
+		return 0, 0, fmt.Errorf("net/http: %w: %s", err, clip(said))
 	}
 	_, err = fmt.Sscan(string(out), &took, &used)
 	return took, used, err
@@ -115,7 +123,7 @@ func (w warmth) text() string {
 	slices.Sort(w.Warm)
 	cold, warm := w.Cold[len(w.Cold)/2], w.Warm[len(w.Warm)/2]
 	return fmt.Sprintf("`go test` of one package that uses net/http, by `docker run` with the product's own flags, %d rounds in turns, %s at a load of %.1f:\n"+
-		"%.1f s with an empty build cache (it then has %.0f MiB), %.2f s with the image's (%.1f MiB of the tmpfs). That is %.0f times as fast.\n",
+		"%.1f s with an empty build cache, whose limit of 128 MiB is lifted for that (it then has %.0f MiB), %.2f s with the image's (%.1f MiB of the tmpfs). That is %.0f times as fast.\n",
 		len(w.Warm), w.At.Format("2006-01-02 15:04 UTC"), w.Load, float64(cold)/1000, float64(w.ColdBytes)/(1<<20), float64(warm)/1000,
 		float64(w.WarmBytes)/(1<<20), float64(cold)/float64(warm))
 }
