@@ -205,7 +205,8 @@ func (w *remover) empty(dir int, path string, depth int) {
 	}
 }
 
-// list reads an open directory from its beginning, but for the control file.
+// list reads an open directory from its beginning, but for the control file. A directory
+// in that one's place is content like any other: it cannot say whose the Drydock is.
 func (w *remover) list(dir int, path string) []dirent {
 	_, err := unix.Seek(dir, 0, io.SeekStart)
 	var names []dirent
@@ -215,7 +216,13 @@ func (w *remover) list(dir int, path string) []dirent {
 	if err != nil {
 		w.fail(path, err)
 	}
-	return slices.DeleteFunc(names, func(n dirent) bool { return path == "" && n.name == ".git" })
+	return slices.DeleteFunc(names, func(n dirent) bool {
+		if path != "" || n.name != ".git" {
+			return false
+		}
+		st, err := lstatAt(dir, n.name)
+		return err != nil || st.kind() != unix.S_IFDIR
+	})
 }
 
 func (w *remover) one(dir int, n dirent, path string, depth int) error {

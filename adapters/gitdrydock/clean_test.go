@@ -250,3 +250,32 @@ func TestOrdinaryUser_RewindsWhatTheContainerMade(t *testing.T) {
 		t.Errorf("a directory that the operator may not change: %q %q", r.Error, r.Message)
 	}
 }
+
+func TestClean_WhateverTookTheControlFilesPlaceGoesToo(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(t *testing.T, at string){
+		"a repository": func(t *testing.T, at string) { mustGit(t, filepath.Dir(at), "init", "-q") },
+		"a directory with one that is closed": func(t *testing.T, at string) {
+			mustWrite(t, at, map[string]string{"a/b": "x"})
+			mustDo(t, os.Chmod(filepath.Join(at, "a"), 0o000))
+		},
+		"an empty directory": func(t *testing.T, at string) { mustDo(t, os.Mkdir(at, 0o755)) },
+		"a link":             func(t *testing.T, at string) { mustDo(t, os.Symlink("/etc", at)) },
+		"a FIFO":             func(t *testing.T, at string) { mustDo(t, unix.Mkfifo(at, 0o600)) },
+		"another file":       func(t *testing.T, at string) { mustDo(t, os.WriteFile(at, []byte("gitdir: /etc\n"), 0o644)) },
+		"nothing":            func(*testing.T, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := mustRepo(t, someFiles)
+			before := snapshot(t, filepath.Join(source, ".git"))
+			y := mustDock(t, source)
+			mustDo(t, os.Remove(y.path(".git")))
+			put(t, y.path(".git"))
+			if r := y.clean(); r.Pending || len(r.Kept) > 0 {
+				t.Errorf("Clean: %+v", r)
+			}
+			checkGone(t, y, before)
+		})
+	}
+}
