@@ -36,8 +36,8 @@ type Worktrees interface {
 	// Repeating it with the same id and the same files is a no-op.
 	Capture(ctx context.Context, p drydock.Place, parent, next id.Checkpoint) (drydock.Capture, error)
 	// Drift compares the files with a Checkpoint, cheaply, and returns up to most
-	// changes; always one when there are any.
-	Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) ([]drydock.Change, error)
+	// changes, always one when there are any, and how many there are.
+	Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) (shown []drydock.Change, all int, err error)
 	// Changes lists what differs between two Checkpoints.
 	Changes(ctx context.Context, p drydock.Place, from, to id.Checkpoint) ([]drydock.Change, error)
 	// Diff writes a unified diff between two Checkpoints, made of plumbing with

@@ -166,19 +166,19 @@ func (v visit) drift(ctx context.Context, commit oid) ([]drydock.Change, error) 
 
 // Drift implements ports.Worktrees. The changes are sorted by path; one is
 // always returned when there are any.
-func (d *Drydocks) Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) ([]drydock.Change, error) {
+func (d *Drydocks) Drift(ctx context.Context, p drydock.Place, c id.Checkpoint, most int) (shown []drydock.Change, all int, err error) {
 	v, err := d.enter(ctx, p)
 	if err != nil {
-		return nil, edge(err)
+		return nil, 0, edge(err)
 	}
 	defer v.unlock()
 	commit, err := v.k.mustRef(v.format, c)
 	if err != nil {
-		return nil, edge(err)
+		return nil, 0, edge(err)
 	}
 	out, err := v.drift(ctx, commit)
 	if err != nil {
-		return nil, edge(err)
+		return nil, 0, edge(err)
 	}
-	return out[:min(len(out), max(most, 1))], nil
+	return out[:min(len(out), max(most, 1))], len(out), nil
 }

@@ -286,7 +286,7 @@ func fullStage(ctx context.Context, d *Drydocks, o order) (answer, error) {
 	if _, err := d.Capture(ctx, place, checkpointID(1), checkpointID(2)); fault.CodeOf(err) != fault.DiskFull {
 		return answer{}, fmt.Errorf("Capture on a full disk: %w", err)
 	}
-	if _, err := d.Drift(ctx, place, checkpointID(1), 1); err != nil {
+	if _, _, err := d.Drift(ctx, place, checkpointID(1), 1); err != nil {
 		return answer{}, fmt.Errorf("Drift on a full disk: %w", err)
 	}
 	if _, _, err := d.Create(ctx, drydockID(2), checkpointID(1), src); fault.CodeOf(err) != fault.DiskFull {

@@ -163,7 +163,7 @@ func (y *dockyard) tryCapture() (drydock.Capture, error) {
 
 func (y *dockyard) drift() []string {
 	y.t.Helper()
-	list, err := y.d.Drift(context.Background(), y.place, y.last, 1000)
+	list, _, err := y.d.Drift(context.Background(), y.place, y.last, 1000)
 	if err != nil {
 		y.t.Fatalf("Drift: %v", err)
 	}

@@ -374,7 +374,7 @@ func TestDrydocks_DriftIsNeverSilent(t *testing.T) {
 	y := mustDock(t, mustRepo(t, someFiles))
 	mustWrite(t, y.place.Root, map[string]string{"a/new": "1", "new": "2"})
 	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2, 9: 2} {
-		list, err := y.d.Drift(context.Background(), y.place, y.last, most)
+		list, _, err := y.d.Drift(context.Background(), y.place, y.last, most)
 		if err != nil || len(list) != want {
 			t.Errorf("at most %d: %v, %v", most, list, err)
 		}
@@ -388,7 +388,7 @@ func TestDrydocks_AnEndedContextIsNoVerdictOnTheDrydock(t *testing.T) {
 	cancel()
 	mustDo(t, os.Remove(filepath.Join(filepath.Dir(y.place.Root), "cache")))
 	_, inspect := y.d.Inspect(ctx, y.src.TopLevel)
-	_, drift := y.d.Drift(ctx, y.place, y.last, 1)
+	_, _, drift := y.d.Drift(ctx, y.place, y.last, 1)
 	_, capture := y.d.Capture(ctx, y.place, y.last, checkpointID(2))
 	_, changes := y.d.Changes(ctx, y.place, "", y.last)
 	diff := y.d.Diff(ctx, y.place, "", y.last, &bytes.Buffer{})
@@ -412,7 +412,7 @@ func TestDrydocks_ALockedDrydockAnswersInTime(t *testing.T) {
 	defer lock.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if _, err := y.d.Drift(ctx, y.place, y.last, 1); fault.CodeOf(err) != fault.InProgress {
+	if _, _, err := y.d.Drift(ctx, y.place, y.last, 1); fault.CodeOf(err) != fault.InProgress {
 		t.Fatalf("Drift of a locked Drydock: %v", err)
 	}
 }
@@ -480,7 +480,7 @@ func TestDrydocks_ADamagedShadowRepositoryIsSaidToBe(t *testing.T) {
 		object := strings.TrimSuffix(pack, ".pack") + ".idx"
 		hidden := object + ".hidden"
 		mustDo(t, os.Rename(object, hidden))
-		list, err := y.d.Drift(context.Background(), y.place, y.last, 9)
+		list, _, err := y.d.Drift(context.Background(), y.place, y.last, 9)
 		_, changesErr := y.d.Changes(context.Background(), y.place, y.last, y.last)
 		mustDo(t, os.Rename(hidden, object))
 		for _, err := range []error{err, changesErr} {

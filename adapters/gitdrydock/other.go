@@ -35,7 +35,7 @@ func (d *Drydocks) Capture(context.Context, drydock.Place, id.Checkpoint, id.Che
 	return drydock.Capture{}, errPlatform()
 }
 
-func (d *Drydocks) Drift(context.Context, drydock.Place, id.Checkpoint, int) ([]drydock.Change, error) {
+func (d *Drydocks) Drift(context.Context, drydock.Place, id.Checkpoint, int) ([]drydock.Change, int, error) {
 	return nil, errPlatform()
 }
 

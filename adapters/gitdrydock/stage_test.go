@@ -64,7 +64,7 @@ var stages = map[string]func(context.Context, *Drydocks, order) (answer, error){
 		return answer{Capture: c}, err
 	},
 	"drift": func(ctx context.Context, d *Drydocks, o order) (answer, error) {
-		c, err := d.Drift(ctx, o.Place, checkpointID(o.Last), 100)
+		c, _, err := d.Drift(ctx, o.Place, checkpointID(o.Last), 100)
 		return answer{Changes: c}, err
 	},
 	"usage": func(ctx context.Context, d *Drydocks, o order) (answer, error) {

@@ -80,7 +80,7 @@ func TestDrydocks_VerifyFindsWhatWasTamperedWith(t *testing.T) {
 			if _, err := y.tryCapture(); err == nil {
 				t.Error("a tampered Drydock was captured")
 			}
-			if _, err := y.d.Drift(context.Background(), y.place, y.last, 1); err == nil {
+			if _, _, err := y.d.Drift(context.Background(), y.place, y.last, 1); err == nil {
 				t.Error("a tampered Drydock was compared")
 			}
 		})
@@ -98,7 +98,7 @@ func TestDrydocks_APlaceElsewhereIsRefused(t *testing.T) {
 		}
 	}
 	for _, c := range []id.Checkpoint{"", "../x", "ckpt_-x", "--all"} {
-		if _, err := y.d.Drift(context.Background(), y.place, c, 1); fault.CodeOf(err) != fault.InvalidArgument {
+		if _, _, err := y.d.Drift(context.Background(), y.place, c, 1); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("Drift from %q: %v", c, err)
 		}
 	}

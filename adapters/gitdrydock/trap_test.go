@@ -217,7 +217,7 @@ func everyVerb(ctx context.Context, d *Drydocks, source string) error {
 			return err
 		}
 	}
-	if _, err := d.Drift(ctx, p, checkpointID(1), 100); err != nil {
+	if _, _, err := d.Drift(ctx, p, checkpointID(1), 100); err != nil {
 		return fmt.Errorf("Drift: %w", err)
 	}
 	c, err := d.Capture(ctx, p, checkpointID(1), checkpointID(2))

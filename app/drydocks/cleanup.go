@@ -91,7 +91,7 @@ func (s *Service) survey(ctx context.Context, st state) (CleanupView, error) {
 	v := cleanupView(d, r)
 	v.DryRun = true
 	if r.Worktree && d.Checkpoint != "" && !drydock.Cleaning(st.steps) {
-		changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
+		changes, _, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
 		switch {
 		case err != nil:
 			v.Unrecorded = err.Error()

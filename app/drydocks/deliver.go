@@ -97,7 +97,7 @@ func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, e
 
 // recorded refuses files that are not those of the current Checkpoint.
 func (s *Service) recorded(ctx context.Context, d drydock.Drydock) error {
-	changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
+	changes, _, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
 	if err != nil || len(changes) == 0 {
 		return err
 	}

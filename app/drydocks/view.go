@@ -74,10 +74,12 @@ type View struct {
 	Path         string         `json:"path"`
 	Access       drydock.Access `json:"access"`
 	// Intact says that the root and its .git file are what was recorded.
-	Intact      bool         `json:"intact"`
-	IntactError string       `json:"intact_error"`
-	Drift       []string     `json:"drift"`
-	Running     id.Admission `json:"running_admission"`
+	Intact      bool   `json:"intact"`
+	IntactError string `json:"intact_error"`
+	// Drift names the first entries that differ from the Checkpoint, of DriftTotal.
+	Drift      []string     `json:"drift"`
+	DriftTotal int          `json:"drift_total"`
+	Running    id.Admission `json:"running_admission"`
 	// Pending is the verb that was begun and has not ended, empty when there is
 	// none; Cleaning says that the clean-up began, which only ends with it.
 	Pending  drydock.Verb `json:"pending"`
@@ -183,7 +185,7 @@ func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
 	if running != "" {
 		return v, nil
 	}
-	changes, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, driftShown)
+	changes, all, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, driftShown)
 	if errors.Is(err, fault.RecoveryRequired) {
 		// Files that cannot be compared are not as recorded; the rest is shown.
 		v.Drift = append(v.Drift, err.Error())
@@ -195,6 +197,7 @@ func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
 	for _, c := range changes {
 		v.Drift = append(v.Drift, string(c.Kind)+" "+c.Path)
 	}
+	v.DriftTotal = all
 	return v, nil
 }
 

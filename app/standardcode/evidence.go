@@ -3,6 +3,7 @@ package standardcode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 
 	"cyberagent/app/engines"
@@ -113,7 +114,7 @@ func (s *Service) gatherDrydock(ctx context.Context, f *admission.DrydockFacts) 
 		f.Drifted, f.Drift = true, []string{err.Error()}
 		return nil
 	}
-	changes, err := s.Worktrees.Drift(ctx, f.Drydock.Place, f.Drydock.Checkpoint, driftShown)
+	changes, all, err := s.Worktrees.Drift(ctx, f.Drydock.Place, f.Drydock.Checkpoint, driftShown)
 	if err != nil {
 		if !is(err, fault.RecoveryRequired) {
 			return err
@@ -123,6 +124,9 @@ func (s *Service) gatherDrydock(ctx context.Context, f *admission.DrydockFacts) 
 	}
 	for _, c := range changes {
 		f.Drift = append(f.Drift, string(c.Kind)+" "+c.Path)
+	}
+	if more := all - len(changes); more > 0 {
+		f.Drift = append(f.Drift, fmt.Sprintf("and %d more", more))
 	}
 	f.Drifted = len(changes) > 0
 	return nil

@@ -1,6 +1,7 @@
 package standardcode
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -72,6 +73,10 @@ func (s *Service) Prepare(ctx context.Context, r Request, opKey string) (Prepara
 		return v, err
 	}
 	e, err := s.admitted(ctx, r)
+	if is(err, fault.DrydockDrifted) {
+		// What a command that is not finished left is not the reader's to record.
+		err = cmp.Or(s.unfinished(ctx, r.Run), err)
+	}
 	if err != nil {
 		return v, err
 	}
@@ -109,6 +114,18 @@ func (s *Service) Prepare(ctx context.Context, r Request, opKey string) (Prepara
 	})
 	v.Replayed = replayed
 	return v, err
+}
+
+// unfinished is in_progress where a command of the Run is open, or its owner died.
+func (s *Service) unfinished(ctx context.Context, rid id.Run) error {
+	return s.Ledger.Read(ctx, func(rec ports.Records) error {
+		open, err := rec.OpenAdmissions(rid)
+		if err != nil || len(open) == 0 {
+			return err
+		}
+		return fault.New(fault.InProgress, "command %s of this Run is not finished, and may have changed the files", open[0].ID).At("run").
+			Hint("wait for it; if its process is gone: `cyberagent run standard-code recover %s`", rid)
+	})
 }
 
 // unchanged proves inside a transaction that the ledger still has the authority

@@ -104,7 +104,7 @@ func (v *salvage) observe(ctx context.Context) error {
 	}
 	v.containers, v.situation.Seen = classify(found, v.owner())
 	if v.mayHaveStartedLate() {
-		changes, err := v.s.Worktrees.Drift(ctx, v.drydock.Place, v.adm.Authority.Checkpoint, 1)
+		changes, _, err := v.s.Worktrees.Drift(ctx, v.drydock.Place, v.adm.Authority.Checkpoint, 1)
 		v.situation.DrydockUnchanged = err == nil && len(changes) == 0
 	}
 	return nil

@@ -126,6 +126,9 @@ func printDrydock(w io.Writer, v drydocks.View) {
 		}
 		_, _ = fmt.Fprintf(w, "%-12s%s\n", label, printable(p))
 	}
+	if more := v.DriftTotal - len(v.Drift); more > 0 {
+		_, _ = fmt.Fprintf(w, "%-12sand %d more; a rewind to the current Checkpoint lists all, without --confirm\n", "", more)
+	}
 }
 
 func accessText(a drydock.Access) string {

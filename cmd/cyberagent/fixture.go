@@ -34,7 +34,7 @@ func fixtureBuild(s *session) *cli.Command {
 	}
 	var again bool
 	var p projectFlags
-	flags = append(flags, &cli.BoolFlag{Name: "again", Usage: "build also when the same inputs were built before", Destination: &again})
+	flags = append(flags, &cli.BoolFlag{Name: "again", Usage: "build the plain image also when the same inputs were built before (a project's is always built)", Destination: &again})
 	flags = append(flags, p.flags()...)
 	return &cli.Command{
 		Name: "build", Usage: "make the image from four exact bases that the engine has, or a project's image from it; pulls nothing", HideHelpCommand: true,

@@ -65,7 +65,7 @@ func printBuilt(w io.Writer, all []fixture.Built) {
 	for _, b := range all {
 		uses := append([]string{}, b.Uses...)
 		if len(uses) == 0 {
-			uses = []string{"nobody"}
+			uses = []string{"nobody in this home"}
 		}
 		for n, by := range uses {
 			if n > 0 {

@@ -111,7 +111,7 @@ type DrydockFacts struct {
 	Drydock drydock.Drydock
 	Present bool
 	// Drifted says that the files differ from the current Checkpoint; Drift names
-	// up to ten paths.
+	// up to ten paths, and how many more there are.
 	Drifted bool
 	Drift   []string
 }

@@ -26,7 +26,7 @@ const module = "cyberagent"
 // (time is for its types; Calls checks that nobody asks it for the time).
 var domainStd = []string{
 	"bytes", "cmp", "crypto/sha256", "embed", "encoding", "encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "io",
-	"iter", "maps", "math", "math/bits", "path", "reflect", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"iter", "maps", "math", "math/bits", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // engineLibraries are what only an engine's adapter may know.

@@ -49,7 +49,7 @@ func (y *yard) capture(ctx context.Context) error {
 }
 
 func (y *yard) drift(ctx context.Context) error {
-	found, err := y.d.Drift(ctx, y.place, y.last, 10)
+	found, _, err := y.d.Drift(ctx, y.place, y.last, 10)
 	if err == nil && len(found) > 0 {
 		err = fmt.Errorf("the Drydock drifted: %v", found)
 	}

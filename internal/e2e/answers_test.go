@@ -97,6 +97,7 @@ type drydockView struct {
 	Access      string    `json:"access"`
 	Intact      bool      `json:"intact"`
 	IntactError string    `json:"intact_error"`
+	DriftTotal  int       `json:"drift_total"`
 	Drift       []string  `json:"drift"`
 	Running     string    `json:"running_admission"`
 	Pending     string    `json:"pending"`

@@ -42,8 +42,8 @@ var abuses = []abuse{
 	{
 		"a file of 17 MiB that the command takes away again", []string{"big_file_removed", "/standard-code/cache/tmp/big.a"}, 120,
 		[]string{"failed/exited"}, 5, func(t *testing.T, r resultView) {
-			if r.Details["file_size_said"] != "/standard-code/cache/tmp/big.a" || !strings.Contains(r.Remediation, "16 MiB") {
-				t.Errorf("the file or its ceiling is not named: %v, %q", r.Details, r.Remediation)
+			if r.Details["file_size_said"] != "/standard-code/cache/tmp/big.a" || !strings.Contains(r.Remedy, "16 MiB") {
+				t.Errorf("the file or its ceiling is not named: %v, %q", r.Details, r.Remedy)
 			}
 		},
 	},
