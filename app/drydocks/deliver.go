@@ -43,14 +43,8 @@ type DeliverInput struct {
 // commit. It refuses a Drydock with unrecorded changes (drydock_drifted), for
 // they would be left behind. It never merges, pushes, or touches the source.
 func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, error) {
-	key, err := operation.NewKey(in.Run, "drydock.deliver", in.OperationKey, nil)
-	if err != nil {
-		return DeliveryView{}, err
-	}
-	var v DeliveryView
-	answered, _, err := s.recall(ctx, key, &v)
-	if err != nil || answered {
-		v.Replayed = answered
+	key, v, err := s.delivered(ctx, in)
+	if err != nil || v.Replayed {
 		return v, err
 	}
 	st, err := s.state(ctx, in.Run)
@@ -93,6 +87,22 @@ func (s *Service) Deliver(ctx context.Context, in DeliverInput) (DeliveryView, e
 		}, now))
 	})
 	return v, err
+}
+
+// Delivered says whether a delivery is recorded under the operation key: then Deliver
+// answers that one and does nothing. Nothing is changed by it. It returns
+// invalid_argument for a key that is none.
+func (s *Service) Delivered(ctx context.Context, in DeliverInput) (bool, error) {
+	_, v, err := s.delivered(ctx, in)
+	return v.Replayed, err
+}
+
+func (s *Service) delivered(ctx context.Context, in DeliverInput) (key operation.Key, v DeliveryView, err error) {
+	key, err = operation.NewKey(in.Run, "drydock.deliver", in.OperationKey, nil)
+	if err == nil {
+		v.Replayed, _, err = s.recall(ctx, key, &v)
+	}
+	return key, v, err
 }
 
 // recorded refuses files that are not those of the current Checkpoint.

@@ -161,7 +161,9 @@ func drydockDeliver(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "deliver", Usage: "hand out the current Checkpoint as a proven patch against the base commit", ArgsUsage: "RUN", HideHelpCommand: true,
 		Description: `The patch was applied to the base commit in a scratch index and gave exactly the
-Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`,
+Checkpoint's files. Nothing is merged or pushed, and the source is not touched.
+The copy has its name only when it is whole and on the disk. A call that was cut off
+is repeated with the same operation key: it takes what is there if that is the patch.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "a new file for a copy of the patch", Destination: &out},
 			keyFlag(&in.OperationKey),
@@ -169,7 +171,7 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return s.onRun(ctx, c, func(app wiring.App, rid id.Run) error {
 				in.Run, in.OperationKey = rid, keyOr(in.OperationKey)
-				copied, err := s.reserve(out)
+				copied, err := s.reserve(out, in.OperationKey, func() (bool, error) { return app.Drydocks.Delivered(ctx, in) })
 				if err != nil {
 					return err
 				}
@@ -177,7 +179,7 @@ Checkpoint's files. Nothing is merged or pushed, and the source is not touched.`
 				if err != nil {
 					return errors.Join(err, copied.drop())
 				}
-				if err := copied.fill(v.File); err != nil {
+				if err := copied.fill(v.File, v.SHA256); err != nil {
 					return err
 				}
 				return s.answer(v, func(w io.Writer) {

@@ -232,8 +232,11 @@ func TestDrydock_TheWholeLife(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "fix.patch")
 	d := y.must(0, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-1")
-	if e := y.must(2, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-1"); e["field"] != "out" {
+	if e := y.must(2, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-2"); e["field"] != "out" {
 		t.Errorf("a file was replaced: %v", e)
+	}
+	if again := y.must(0, "drydock", "deliver", y.run, "--out", out, "--operation-key", "deliver-1"); again["replayed"] != true {
+		t.Errorf("the same call again: %v", again)
 	}
 	if s := y.status(); s["status"] != "delivered" || s["checkpoint_bytes"].(float64) <= 0 {
 		t.Errorf("after the delivery: %v", s)

@@ -2,27 +2,33 @@ package main
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/phrase"
+	"cyberagent/ports"
 )
 
-// reserved is a new file that a verb will write its result to. It is made before
-// the verb records anything: what stands in the way of it must not come to light
-// when the work is done.
+// reserved is a new file that a verb will write its result to. Room for it is taken
+// before the verb records anything: what stands in the way of it must not come to
+// light when the work is done. Its name is given last, to the whole file: whoever
+// finds it finds the result, however the verb ended.
 type reserved struct {
-	path string // absolute, without links; empty when nobody asked for a file
-	f    *os.File
+	path string   // absolute, without links; empty when nobody asked for a file
+	tmp  string   // where it is until it is whole, beside path
+	f    *os.File // of tmp, locked; nil when path is there and is to be compared
+	key  string   // the operation's, for remedies
+	fail ports.FailPoints
 }
 
-// reserve makes the file, which must not exist, and not in the product's own
+// reserve takes room for the file, which must not exist, and not in the product's own
 // Drydocks: a copy there would be a change that nobody recorded, beside a container
-// that may live. An empty name asks for none.
-func (s *session) reserve(name string) (reserved, error) {
+// that may live. An empty name asks for none. recorded says whether the operation of
+// that key is done already: then this is a repeated call, and what has the name is
+// compared with the result by fill.
+func (s *session) reserve(name, key string, recorded func() (bool, error)) (reserved, error) {
 	if name == "" {
 		return reserved{}, nil
 	}
@@ -44,15 +50,36 @@ func (s *session) reserve(name string) (reserved, error) {
 	if insideOf(dir, filepath.Join(cfg.Home, "drydocks")) {
 		return reserved{}, fault.New(fault.InvalidArgument, "%s lies in a Drydock", name).At("out").Hint("name a file outside of the Drydocks")
 	}
-	path = filepath.Join(dir, filepath.Base(path))
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return refuse(err, "name a file that does not exist, or remove it first: rm %s", phrase.Word(path))
+	r := reserved{path: filepath.Join(dir, filepath.Base(path)), key: key, fail: s.failAt}
+	_, err = os.Lstat(r.path)
+	if err == nil {
+		done, err := recorded()
+		if done || err != nil {
+			return r, err
+		}
+		return refuse(fs.ErrExist, "name a file that does not exist, or remove it first: rm %s", phrase.Word(r.path))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		r.tmp, r.f, err = makeHidden(r.path)
 	}
 	if err != nil {
 		return refuse(err, "name a file in a directory that you may write to")
 	}
-	return reserved{path, f}, nil
+	// Once for trial, from one hidden name to another: a file system that cannot do it
+	// must not come to light at the end, either.
+	if err = move(r.tmp, r.tmp+"0"); err != nil {
+		return refuse(errors.Join(err, r.drop()), "name a file on another file system")
+	}
+	r.tmp += "0"
+	r.hit("out.reserved")
+	return r, nil
+}
+
+// hit dies in tests that ask for it.
+func (r reserved) hit(moment string) {
+	if r.fail != nil {
+		r.fail.Hit(moment)
+	}
 }
 
 // insideOf says whether a directory without links is another one, or below it, by
@@ -72,32 +99,14 @@ func insideOf(dir, other string) bool {
 	}
 }
 
-// drop takes the file back.
+// drop takes the room back.
 func (r reserved) drop() error {
 	if r.f == nil {
 		return nil
 	}
-	_ = r.f.Close()
-	return os.Remove(r.path)
-}
-
-// fill copies the product's own file into it.
-func (r reserved) fill(from string) error {
-	if r.f == nil {
+	defer r.f.Close()
+	if !named(r.f, r.tmp) {
 		return nil
 	}
-	src, err := os.Open(from)
-	if err == nil {
-		defer src.Close()
-		_, err = io.Copy(r.f, src)
-	}
-	if err == nil {
-		err = r.f.Close()
-	}
-	if err != nil {
-		_ = r.drop()
-		return fault.Wrap(fault.Internal, err, "the patch is made and recorded, but not copied").At("out").
-			Hint("copy it yourself: cp %s %s", phrase.Word(from), phrase.Word(r.path))
-	}
-	return nil
+	return os.Remove(r.tmp)
 }
