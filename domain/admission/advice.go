@@ -53,7 +53,7 @@ var advices = map[Remediation]string{
 	CreateDrydock:        "create one with `cyberagent drydock create RUN`; one that was delivered is ready again after `cyberagent drydock checkpoint RUN`; for all else look at `cyberagent drydock status RUN`",
 	UseCurrentGeneration: "pass the generation that `cyberagent drydock status RUN` shows",
 	UseCurrentCheckpoint: "pass the Checkpoint that `cyberagent drydock status RUN` shows",
-	CheckpointOrRewind:   "look at `git status` in the Drydock (how: `cyberagent help drydock use`), then record the files with `cyberagent drydock checkpoint RUN`",
+	CheckpointOrRewind:   "look at `git status --ignored` in the Drydock (how: `cyberagent help drydock use`), then record the files with `cyberagent drydock checkpoint RUN`",
 }
 
 // Remediations returns every word.

@@ -127,7 +127,7 @@ func checkArgs(args []string) error {
 		for j, c := range a {
 			if run.Unsafe(c) {
 				return bad("argument %d has the character %U at byte %d, which is not allowed", i+1, c, j).
-					Hint("remove control, format and line separator characters")
+					Hint("remove control, format and line separator characters; a script of more than one line belongs into a file of the Drydock")
 			}
 		}
 	}
