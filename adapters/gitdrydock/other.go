@@ -36,7 +36,7 @@ func (d *Drydocks) Capture(context.Context, drydock.Place, id.Checkpoint, id.Che
 }
 
 func (d *Drydocks) Drift(context.Context, drydock.Place, id.Checkpoint, int) ([]drydock.Change, int, error) {
-	return nil, errPlatform()
+	return nil, 0, errPlatform()
 }
 
 func (d *Drydocks) Changes(context.Context, drydock.Place, id.Checkpoint, id.Checkpoint) ([]drydock.Change, error) {
@@ -51,7 +51,7 @@ func (d *Drydocks) Plan(context.Context, drydock.Place, id.Checkpoint, id.Checkp
 	return drydock.Plan{}, errPlatform()
 }
 
-func (d *Drydocks) Rewind(context.Context, drydock.Place, drydock.RewindOrder) (drydock.Rewound, error) {
+func (d *Drydocks) Rewind(context.Context, drydock.Place, drydock.RewindOrder, func(drydock.Capture) error) (drydock.Rewound, error) {
 	return drydock.Rewound{}, errPlatform()
 }
 

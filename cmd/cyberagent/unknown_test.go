@@ -109,3 +109,25 @@ func TestHelp_DefaultsAreTrueAndGlobalOptionsHaveThem(t *testing.T) {
 		}
 	}
 }
+
+func TestFlags_AValueThatDoesNotFitAndASecondOneAreRefusedByTheFlagsName(t *testing.T) {
+	for line, want := range map[string]string{
+		"fixture build --project a --project b":               "project: --project was given twice: it takes one value",
+		"run list --limit x":                                  "limit: \"x\" is not what --limit takes",
+		"run list --limit 1 --limit 2":                        "limit: --limit was given twice: it takes one value",
+		"--home a --home b version":                           "home: --home was given twice: it takes one value",
+		"drydock fork R --checkpoint c --checkpoint d":        "checkpoint: --checkpoint was given twice: it takes one value",
+		"drydock create R --life 1h --life 2h":                "life: --life was given twice: it takes one value",
+		"run standard-code prepare R --timeout 1x":            "timeout: \\\"1x\\\" is not what --timeout takes",
+		"run standard-code prepare R --purpose a --purpose b": "purpose: --purpose was given twice: it takes one value",
+	} {
+		out, errs, code := typed(line)
+		if code != 2 || out != "" || !strings.Contains(errs, want) || strings.Contains(errs, "strconv") {
+			t.Errorf("%q: exit status %d, %q, %s", line, code, out, errs)
+		}
+	}
+	// What may be repeated still may.
+	if _, errs, _ := typed("run standard-code prepare R --arg a --arg a"); strings.Contains(errs, "twice") {
+		t.Error(errs)
+	}
+}
