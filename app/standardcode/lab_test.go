@@ -122,20 +122,26 @@ func (l *lab) must(err error) {
 	}
 }
 
-// approved prepares a command and has it approved.
-func (l *lab) approved() standardcode.ExecuteInput {
+// request asks for a command on the Drydock as it is recorded.
+func (l *lab) request() (r standardcode.Request) {
 	l.t.Helper()
-	ctx := l.t.Context()
-	in := standardcode.ExecuteInput{OperationKey: l.key()}
-	l.must(l.ledger.Read(ctx, func(rec ports.Records) error {
+	l.must(l.ledger.Read(l.t.Context(), func(rec ports.Records) error {
 		d, err := rec.DrydockOfRun(l.run)
-		in.Request = standardcode.Request{
+		r = standardcode.Request{
 			Run: l.run, Generation: d.Generation, Checkpoint: d.Checkpoint,
 			Gates:   admission.AllGates(),
 			Command: command.Input{Toolchain: "go", Args: []string{"version"}, Purpose: "test"},
 		}
 		return err
 	}))
+	return r
+}
+
+// approved prepares a command and has it approved.
+func (l *lab) approved() standardcode.ExecuteInput {
+	l.t.Helper()
+	ctx := l.t.Context()
+	in := standardcode.ExecuteInput{OperationKey: l.key(), Request: l.request()}
 	p, err := l.service.Prepare(ctx, in.Request, l.key())
 	l.must(err)
 	as := &approvals.Service{Ledger: l.ledger, Clock: host.Clock{}}

@@ -4,9 +4,11 @@ package standardcode_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"cyberagent/app/standardcode"
+	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/result"
 	"cyberagent/ports"
@@ -56,5 +58,20 @@ func TestRecover_LeavesTheEngineAloneWhileTheOwnerLives(t *testing.T) {
 	l.must(err)
 	if len(rec.Items) != 1 || rec.Items[0].Outcome != standardcode.OutcomeOwned || len(*calls) > 0 {
 		t.Errorf("%+v, and the engine was asked %v", rec.Items, *calls)
+	}
+}
+
+// What the dead command left are no files of the reader's to record.
+func TestPrepare_AfterACrashSaysToRecoverFirst(t *testing.T) {
+	t.Parallel()
+	l := mustLab(t)
+	l.dies(standardcode.MomentExited)
+	_, err := l.service.Prepare(t.Context(), l.request(), l.key())
+	if e := fault.From(err); e.Code != fault.InProgress || !strings.Contains(e.Remedy, "standard-code recover "+string(l.run)) {
+		t.Errorf("%v, what to do: %s", err, e.Remedy)
+	}
+	l.recovered()
+	if _, err := l.service.Prepare(t.Context(), l.request(), l.key()); err != nil {
+		t.Error(err)
 	}
 }
