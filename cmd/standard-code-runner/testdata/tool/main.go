@@ -166,6 +166,9 @@ func megafiles(a []string) {
 	b := make([]byte, 1<<20)
 	for i := range number(a[0]) {
 		check(os.WriteFile(fmt.Sprintf("m%03d", i), b, 0o644))
+		if len(a) > 1 {
+			time.Sleep(time.Duration(number(a[1])) * time.Millisecond)
+		}
 	}
 	time.Sleep(time.Second)
 }
