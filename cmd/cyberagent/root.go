@@ -155,7 +155,9 @@ The way of one command:
 	teach(root, "")
 	completes(s, root)
 	refuseUsage(s, root, false)
-	onceOnly(root)
+	for _, verb := range root.Commands { // of the flags before it the last counts, as an alias needs it
+		onceOnly(verb)
+	}
 	answersHelp(s, root)
 	return root
 }

@@ -115,7 +115,6 @@ func TestFlags_AValueThatDoesNotFitAndASecondOneAreRefusedByTheFlagsName(t *test
 		"fixture build --project a --project b":               "project: --project was given twice: it takes one value",
 		"run list --limit x":                                  "limit: \"x\" is not what --limit takes",
 		"run list --limit 1 --limit 2":                        "limit: --limit was given twice: it takes one value",
-		"--home a --home b version":                           "home: --home was given twice: it takes one value",
 		"drydock fork R --checkpoint c --checkpoint d":        "checkpoint: --checkpoint was given twice: it takes one value",
 		"drydock create R --life 1h --life 2h":                "life: --life was given twice: it takes one value",
 		"run standard-code prepare R --timeout 1x":            "timeout: \\\"1x\\\" is not what --timeout takes",
@@ -126,7 +125,10 @@ func TestFlags_AValueThatDoesNotFitAndASecondOneAreRefusedByTheFlagsName(t *test
 			t.Errorf("%q: exit status %d, %q, %s", line, code, out, errs)
 		}
 	}
-	// What may be repeated still may.
+	// What may be repeated still may, and an alias may have chosen the output.
+	if _, errs, code := typed("--output json --output text version"); code != 0 {
+		t.Error(errs)
+	}
 	if _, errs, _ := typed("run standard-code prepare R --arg a --arg a"); strings.Contains(errs, "twice") {
 		t.Error(errs)
 	}

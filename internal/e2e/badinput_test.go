@@ -106,7 +106,7 @@ func badInputs(other *flow) []spoiled {
 		{"generation: an earlier one", func(q *request) { q.generation = "0" }, refusal{"generation_stale", 4, ""}, refusal{}},
 		{"generation: a later one", func(q *request) { q.generation = "2" }, refusal{"generation_stale", 4, ""}, refusal{}},
 		{"generation: negative", func(q *request) { q.generation = "-1" }, refusal{"generation_stale", 4, ""}, refusal{}},
-		{"generation: not a number", func(q *request) { q.generation = "one" }, refusal{"invalid_argument", 2, ""}, refusal{}},
+		{"generation: not a number", func(q *request) { q.generation = "one" }, refusal{"invalid_argument", 2, "generation"}, refusal{}},
 
 		{"checkpoint: of another Run", func(q *request) { q.checkpoint = other.checkpoint }, refusal{"checkpoint_stale", 4, ""}, refusal{}},
 		{"checkpoint: unknown", func(q *request) { q.checkpoint = "ckpt" + unknownTail }, refusal{"checkpoint_stale", 4, ""}, refusal{}},
