@@ -67,32 +67,34 @@ func (v visit) rewind(ctx context.Context, a access, o drydock.RewindOrder, save
 // files must be compared with another Checkpoint than the current one.
 func (v visit) beginRewind(ctx context.Context, o drydock.RewindOrder, interrupted bool, saved func(drydock.Capture) error) (*marker, *restoration, error) {
 	m := &marker{Next: o.Next, Target: o.Target, Parent: o.Current}
-	kept, err := v.k.readRef(v.format, o.Saved)
+	there, err := v.k.readRef(v.format, o.Saved)
 	if err != nil {
 		return nil, nil, err
 	}
 	var r *restoration
-	if kept != "" {
-		m.Parent = o.Saved
+	var kept drydock.Capture
+	if there != "" {
+		c, err := v.named(ctx, o.Saved)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.Parent, kept = o.Saved, c[0].capture()
 	} else {
 		if r, err = v.confirmed(ctx, o); err != nil {
 			return nil, nil, err
 		}
 		if r.unrecorded() > 0 && !interrupted {
-			if _, err := v.capture(ctx, captureWork{ref: o.Saved, parentID: o.Current, parent: r.from.commit}, func() (*manifest, error) {
+			kept, err = v.capture(ctx, captureWork{ref: o.Saved, parentID: o.Current, parent: r.from.commit}, func() (*manifest, error) {
 				return v.l.manifestOf(ctx, v.k, v.format, r.from.commit)
-			}); err != nil {
+			})
+			if err != nil {
 				return nil, nil, err
 			}
 			m.Parent, r = o.Saved, nil
 		}
 	}
 	if m.Parent == o.Saved {
-		c, err := v.named(ctx, o.Saved)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := saved(c[0].capture()); err != nil {
+		if err := saved(kept); err != nil {
 			return nil, nil, err
 		}
 	}

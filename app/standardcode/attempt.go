@@ -86,8 +86,7 @@ func (a *attempt) begin(ctx context.Context) error {
 			return err
 		}
 		if len(open) > 0 {
-			return fault.New(fault.InProgress, "command %s of this Run is not finished", open[0].ID).At("run").
-				Hint("wait for it")
+			return notFinished(open[0].ID, "").Hint("wait for it")
 		}
 		appr, err := rec.Approval(a.adm.Approval)
 		if err != nil {

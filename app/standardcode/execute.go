@@ -228,23 +228,17 @@ func bind(adm lifecycle.Admission, c command.Command, host isolation.Host) runne
 // idle refuses while another admission of the Run may have a container, after
 // recovering those whose owner is dead.
 func (s *Service) idle(ctx context.Context, rid id.Run) error {
-	var open []lifecycle.Admission
-	look := func() error {
-		return s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
-			open, err = rec.OpenAdmissions(rid)
-			return err
-		})
-	}
-	if err := look(); err != nil || len(open) == 0 {
+	if open, err := s.open(ctx, rid); err != nil || len(open) == 0 {
 		return err
 	}
 	if _, err := s.Recover(ctx, RecoverInput{Run: rid}); err != nil && !errors.Is(err, fault.RecoveryRequired) {
 		return err
 	}
-	if err := look(); err != nil || len(open) == 0 {
+	open, err := s.open(ctx, rid)
+	if err != nil || len(open) == 0 {
 		return err
 	}
-	return fault.New(fault.InProgress, "command %s of this Run is not finished", open[0].ID).At("run").
+	return notFinished(open[0].ID, "").
 		Hint("wait for it, cancel it with `cyberagent run standard-code cancel --admission %s`, or see why with recover --dry-run", open[0].ID)
 }
 
@@ -252,4 +246,18 @@ func (s *Service) idle(ctx context.Context, rid id.Run) error {
 // Command's time, the runner's grace, and what a start and a last scan may take.
 func outerDeadline(c command.Command) time.Duration {
 	return c.Timeout() + limits.StopGrace + limits.LeaseMargin
+}
+
+// open are the Run's admissions that are not final.
+func (s *Service) open(ctx context.Context, rid id.Run) (open []lifecycle.Admission, err error) {
+	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
+		open, err = rec.OpenAdmissions(rid)
+		return err
+	})
+	return open, err
+}
+
+// notFinished is in_progress for a command that stands in the way; more ends the sentence.
+func notFinished(a id.Admission, more string) *fault.Error {
+	return fault.New(fault.InProgress, "command %s of this Run is not finished%s", a, more).At("run")
 }

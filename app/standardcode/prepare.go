@@ -118,14 +118,12 @@ func (s *Service) Prepare(ctx context.Context, r Request, opKey string) (Prepara
 
 // unfinished is in_progress where a command of the Run is open, or its owner died.
 func (s *Service) unfinished(ctx context.Context, rid id.Run) error {
-	return s.Ledger.Read(ctx, func(rec ports.Records) error {
-		open, err := rec.OpenAdmissions(rid)
-		if err != nil || len(open) == 0 {
-			return err
-		}
-		return fault.New(fault.InProgress, "command %s of this Run is not finished, and may have changed the files", open[0].ID).At("run").
-			Hint("wait for it; if its process is gone: `cyberagent run standard-code recover %s`", rid)
-	})
+	open, err := s.open(ctx, rid)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	return notFinished(open[0].ID, ", and may have changed the files").
+		Hint("wait for it; if its process is gone: `cyberagent run standard-code recover %s`", rid)
 }
 
 // unchanged proves inside a transaction that the ledger still has the authority

@@ -128,12 +128,13 @@ func unparsed(c *cli.Command, err error) error {
 	return e.Hint("see `%s --help`", c.FullName())
 }
 
-// invalidValue is the library's prefix of a value's error; it has no type for that.
-var invalidValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -+([a-z0-9-]+): (.*)$`)
+// invalidValue is the library's prefix of a value's error; it has no type for that. No
+// other start of the program pays for its compilation.
+const invalidValue = `(?s)^invalid value (".*") for flag -+([a-z0-9-]+): (.*)$`
 
 // badValue is the answer to a flag's value that does not fit.
 func badValue(c *cli.Command, text string) error {
-	m := invalidValue.FindStringSubmatch(text)
+	m := regexp.MustCompile(invalidValue).FindStringSubmatch(text)
 	if m == nil {
 		return fault.New(fault.InvalidArgument, "%s", text).Hint("see `%s --help`", c.FullName())
 	}

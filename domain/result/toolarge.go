@@ -21,13 +21,17 @@ const longestName = 200
 // below the workspace, the cache or the go command's $WORK, of plain characters. All
 // else is said without a name.
 func TooLarge(output []byte) (name string, said bool) {
+	var path *regexp.Regexp // compiled where the words were said, not at each start
 	for line := range bytes.Lines(output) {
 		before, after, ok := bytes.Cut(line, []byte(efbig))
 		if n := len(before) - 1; !ok || n < 0 || before[n] != 'f' && before[n] != 'F' {
 			continue
 		}
 		said = true
-		if name = fileName(before[:len(before)-1], after); name != "" {
+		if path == nil {
+			path = regexp.MustCompile(aPath)
+		}
+		if name = fileName(path, before[:len(before)-1], after); name != "" {
 			return name, true
 		}
 	}
@@ -36,14 +40,14 @@ func TooLarge(output []byte) (name string, said bool) {
 
 // aPath is a path below the directories that a command can write to, and what ends it: a
 // path that goes on with other characters is none.
-var aPath = regexp.MustCompile(`((?:/workspace|/standard-code/cache|\$WORK)(?:/[A-Za-z0-9_@+=.-]*[A-Za-z0-9_@+=-])+)(?:['"\x60’:),;]|\.?\s*$)`)
+const aPath = `((?:/workspace|/standard-code/cache|\$WORK)(?:/[A-Za-z0-9_@+=.-]*[A-Za-z0-9_@+=-])+)(?:['"\x60’:),;]|\.?\s*$)`
 
 // fileName is the path that is nearest to the words: the last before them, or else the
 // first behind them.
-func fileName(before, after []byte) string {
-	all := aPath.FindAllSubmatch(before, -1)
+func fileName(path *regexp.Regexp, before, after []byte) string {
+	all := path.FindAllSubmatch(before, -1)
 	if len(all) == 0 {
-		all = aPath.FindAllSubmatch(after, 1)
+		all = path.FindAllSubmatch(after, 1)
 	}
 	if len(all) == 0 || len(all[len(all)-1][1]) > longestName {
 		return ""
