@@ -39,7 +39,7 @@ func (c *C) measured(names ...string) {
 			c.Errorf("%s was not measured", n)
 		}
 	}
-	for _, d := range isolation.Mismatches(r.Facts) {
+	for _, d := range isolation.Mismatches(r.Facts, isolation.Expected()) {
 		if slices.Contains(names, d.Property) {
 			c.Errorf("%+v", d)
 		}

@@ -158,7 +158,7 @@ func (j *job) clean() *job {
 // contract fails the check when the runner measured anything else than the
 // contract.
 func (c *C) contract(r runnerproto.Report) {
-	if d := isolation.Mismatches(r.Facts); len(d) > 0 || r.Outcome == runnerproto.OutcomeRefused {
+	if d := isolation.Mismatches(r.Facts, isolation.Expected()); len(d) > 0 || r.Outcome == runnerproto.OutcomeRefused {
 		c.Errorf("measured: %+v", d)
 	}
 }

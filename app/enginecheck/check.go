@@ -111,7 +111,7 @@ func (s *Service) prove(ctx context.Context, spec isolation.Spec, manifest strin
 		r.Detail = err.Error()
 		return nil
 	}
-	measured := isolation.Mismatches(rep.Facts)
+	measured := isolation.Mismatches(rep.Facts, isolation.Expected())
 	r.add(Measurement, isolation.Expected(), rep.Facts, measured)
 	r.MeasuredSHA256, r.Command, r.Detail = isolation.FactsSHA256(rep.Facts), string(rep.Outcome), rep.Detail
 	r.OK = len(measured) == 0 && rep.Outcome == runnerproto.OutcomeExited && rep.ExitCode == 0 && rep.MaskIntact && rep.WorkspaceIntact

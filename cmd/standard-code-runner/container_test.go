@@ -38,7 +38,7 @@ func TestTheCommandsExitCodeArrives(t *testing.T) {
 	if r.report.ExitCode != 3 {
 		t.Errorf("exit code %d, want 3", r.report.ExitCode)
 	}
-	if d := isolation.Mismatches(r.report.Facts); len(d) != 0 {
+	if d := isolation.Mismatches(r.report.Facts, isolation.Expected()); len(d) != 0 {
 		t.Errorf("facts: %v", d)
 	}
 	t.Logf("usage %+v growth %+v events %+v", r.report.Usage, r.report.Growth, r.report.Events)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cyberagent/domain/isolation"
+	"cyberagent/domain/limits"
 	"cyberagent/domain/runnerproto"
 )
 
@@ -53,6 +54,29 @@ func TestOtherIsolationStartsNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The larger files of an oven are for an oven: a command that has them is refused, and so
+// is an oven that lacks them, for what it makes would be in parts.
+func TestAFileIsAsLargeAsTheContainersUseSays(t *testing.T) {
+	t.Parallel()
+	larger := func(o object) {
+		for _, u := range o["HostConfig"].(object)["Ulimits"].([]object) {
+			if u["Name"] == "fsize" {
+				u["Soft"], u["Hard"] = limits.ProjectFileBytes, limits.ProjectFileBytes
+			}
+		}
+	}
+	refused := func(r result) {
+		t.Helper()
+		if r.report.Outcome != runnerproto.OutcomeRefused || len(r.report.Mismatches) != 1 || r.report.Mismatches[0].Property != "rlimit.fsize" {
+			t.Errorf("%q %v", r.report.Outcome, r.report.Mismatches)
+		}
+	}
+	refused(run(t, job{args: []string{"bigfile"}, alter: larger}))
+	refused(run(t, job{args: []string{"bigfile"}, mode: runnerproto.ModeBake}))
+	r := run(t, job{args: []string{"exit", "0"}, mode: runnerproto.ModeBake, alter: larger})
+	r.expect(t, runnerproto.OutcomeExited, runnerproto.StopNone)
 }
 
 func TestAPrivateCgroupNamespaceIsMeasuredToo(t *testing.T) {

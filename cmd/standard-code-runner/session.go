@@ -30,11 +30,15 @@ type session struct {
 // do fills the report. An error means that there can be none.
 func (s *session) do() error {
 	s.report.Facts = measure.Collect(s.binding.Host)
-	if d := isolation.Mismatches(s.report.Facts); len(d) > 0 {
+	expected, fileBytes := isolation.Expected(), limits.FileBytes
+	if s.binding.Mode == runnerproto.ModeBake {
+		expected, fileBytes = isolation.ExpectedInOven(), limits.ProjectFileBytes
+	}
+	if d := isolation.Mismatches(s.report.Facts, expected); len(d) > 0 {
 		s.report.Outcome, s.report.Mismatches = runnerproto.OutcomeRefused, d
 		return nil
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(fileBytes); err != nil {
 		return s.notStarted(runnerproto.StopNone, err.Error())
 	}
 	if s.binding.Mode == runnerproto.ModeRepair {
@@ -53,14 +57,14 @@ func (s *session) notStarted(stop runnerproto.Stop, detail string) error {
 	return nil
 }
 
-// open opens the two writable trees.
-func (s *session) open() error {
+// open opens the two writable trees, in which a file may have fileBytes.
+func (s *session) open(fileBytes int64) error {
 	var err error
-	s.workspace, err = tree.Open(isolation.Workspace, ".git", limits.UID, limits.FileBytes)
+	s.workspace, err = tree.Open(isolation.Workspace, ".git", limits.UID, fileBytes)
 	if err != nil {
 		return err
 	}
-	s.cache, err = tree.Open(isolation.CacheDir, "", limits.UID, limits.FileBytes)
+	s.cache, err = tree.Open(isolation.CacheDir, "", limits.UID, fileBytes)
 	return err
 }
 

@@ -47,7 +47,7 @@ const (
 	DeniedEPERM = "EPERM"
 )
 
-// Expected returns the fact list that a container must show, sorted by name.
+// Expected returns the fact list that a command's container must show, sorted by name.
 //
 // Normalised, with the reason: device and inode numbers become "matches" (they
 // differ by host and run); namespaces become "own" (numbers differ by run); the
@@ -57,7 +57,12 @@ const (
 // namespace.cgroup is "own" also where no such namespace exists (cgroup v1);
 // user.groups and environment leave out what an engine adds by itself (Groups,
 // Environment).
-func Expected() []Fact {
+func Expected() []Fact { return expected(Rlimits()) }
+
+// ExpectedInOven returns the fact list that a container of NewOvenSpec must show.
+func ExpectedInOven() []Fact { return expected(rlimits(limits.ProjectFileBytes)) }
+
+func expected(process []Rlimit) []Fact {
 	ids := func(n int) string { return strings.TrimSpace(strings.Repeat(strconv.Itoa(n)+" ", 4)) }
 	facts := []Fact{
 		{"contract", Contract},
@@ -101,7 +106,7 @@ func Expected() []Fact {
 	for _, t := range Tmpfses() {
 		facts = append(facts, Fact{"tmpfs." + t.Target, t.Fact()})
 	}
-	for _, r := range Rlimits() {
+	for _, r := range process {
 		facts = append(facts, Fact{"rlimit." + r.Name, strconv.FormatInt(r.Value, 10)})
 	}
 	return SortFacts(facts)
@@ -163,10 +168,11 @@ func SortFacts(f []Fact) []Fact {
 }
 
 // Mismatches returns every difference between what was measured and what must
-// hold: a missing, an additional, a repeated and a different fact are all one.
-func Mismatches(measured []Fact) []Difference {
+// hold (Expected, ExpectedInOven): a missing, an additional, a repeated and a different
+// fact are all one.
+func Mismatches(measured, expected []Fact) []Difference {
 	want := map[string]string{}
-	for _, f := range Expected() {
+	for _, f := range expected {
 		want[f.Name] = f.Value
 	}
 	var diffs []Difference
@@ -183,7 +189,7 @@ func Mismatches(measured []Fact) []Difference {
 		}
 		seen[f.Name] = true
 	}
-	for _, f := range Expected() {
+	for _, f := range expected {
 		if !seen[f.Name] {
 			diffs = append(diffs, Difference{Property: f.Name, Want: f.Value, Got: "not measured"})
 		}

@@ -114,7 +114,7 @@ func TestTheContractsOwnFactsMatch(t *testing.T) {
 	t.Parallel()
 	measured := slices.Clone(expected)
 	slices.Reverse(measured)
-	if diffs := isolation.Mismatches(measured); len(diffs) != 0 {
+	if diffs := isolation.Mismatches(measured, isolation.Expected()); len(diffs) != 0 {
 		t.Errorf("got %+v", diffs)
 	}
 }
@@ -134,7 +134,7 @@ func TestMismatchesFindsEveryFactThatIsMissingDifferentOrRepeated(t *testing.T) 
 			{"twice", append(slices.Clone(expected), f), isolation.Difference{Property: f.Name, Want: "once", Got: "twice"}},
 			{"twice, the second other", append(slices.Clone(expected), isolation.Fact{Name: f.Name, Value: "x"}), isolation.Difference{Property: f.Name, Want: "once", Got: "twice"}},
 		} {
-			if got := isolation.Mismatches(c.measured); len(got) != 1 || got[0] != c.want {
+			if got := isolation.Mismatches(c.measured, isolation.Expected()); len(got) != 1 || got[0] != c.want {
 				t.Errorf("%s %s: got %+v, want %+v", f.Name, c.name, got, c.want)
 			}
 		}
@@ -143,7 +143,7 @@ func TestMismatchesFindsEveryFactThatIsMissingDifferentOrRepeated(t *testing.T) 
 
 func TestMismatchesFindsWhatIsTooMuch(t *testing.T) {
 	t.Parallel()
-	got := isolation.Mismatches(append(slices.Clone(expected), isolation.Fact{Name: "devices", Value: "/dev/kvm"}))
+	got := isolation.Mismatches(append(slices.Clone(expected), isolation.Fact{Name: "devices", Value: "/dev/kvm"}), isolation.Expected())
 	want := isolation.Difference{Property: "devices", Want: "absent", Got: "/dev/kvm"}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -152,7 +152,7 @@ func TestMismatchesFindsWhatIsTooMuch(t *testing.T) {
 
 func TestNoMeasurementIsAMismatchOfEverything(t *testing.T) {
 	t.Parallel()
-	if got := isolation.Mismatches(nil); len(got) != len(expected) {
+	if got := isolation.Mismatches(nil, isolation.Expected()); len(got) != len(expected) {
 		t.Errorf("%d mismatches, want %d", len(got), len(expected))
 	}
 }

@@ -35,9 +35,11 @@ type Rlimit struct {
 }
 
 // Rlimits returns the process limits of the contract.
-func Rlimits() []Rlimit {
+func Rlimits() []Rlimit { return rlimits(limits.FileBytes) }
+
+func rlimits(fileBytes int64) []Rlimit {
 	return []Rlimit{
-		{"core", limits.CoreBytes}, {"fsize", limits.FileBytes},
+		{"core", limits.CoreBytes}, {"fsize", fileBytes},
 		{"msgqueue", limits.MsgQueueBytes}, {"nofile", limits.OpenFiles},
 	}
 }
@@ -61,7 +63,7 @@ func ParseStdin(s string) (Stdin, error) {
 }
 
 // Spec is what one admission asks of an engine. Everything that is not a field
-// is fixed by the contract; NewSpec is the only way to make one.
+// is fixed by the contract; NewSpec is the only way to make one for a command.
 type Spec struct {
 	admission    id.Admission
 	installation id.Installation
@@ -69,6 +71,7 @@ type Spec struct {
 	mounts       []Mount
 	runnerArgs   []string
 	stdin        Stdin
+	fileBytes    int64 // the most that one file may have
 }
 
 // NewSpec checks the mounts and the mask and makes a Spec. imageID is what the
@@ -97,8 +100,22 @@ func NewSpec(a id.Admission, inst id.Installation, imageID, drydockRoot string, 
 	}
 	return Spec{
 		admission: a, installation: inst, imageID: imageID, mounts: mounts,
-		runnerArgs: []string{protocol, string(binding)}, stdin: stdin,
+		runnerArgs: []string{protocol, string(binding)}, stdin: stdin, fileBytes: limits.FileBytes,
 	}, nil
+}
+
+// NewOvenSpec makes the Spec of a container that makes caches for an image, and never
+// of one for a command. It differs by one limit: a file may have
+// limits.ProjectFileBytes, as one may that is laid into the image, for a dependency's
+// archive or library is made here so that no command has to. It returns what NewSpec
+// does.
+func NewOvenSpec(a id.Admission, inst id.Installation, imageID, root string, mask MaskFacts, protocol string, binding []byte) (Spec, error) {
+	s, err := NewSpec(a, inst, imageID, root, mask, protocol, binding, StdinClosed)
+	if err != nil {
+		return Spec{}, err
+	}
+	s.fileBytes = limits.ProjectFileBytes
+	return s, nil
 }
 
 // Admission returns whose container this is.
@@ -135,7 +152,7 @@ func (s Spec) Properties() Properties {
 		Env: nil, ReadOnlyRoot: true, Privileged: false, NoNewPrivileges: true, Capabilities: nil,
 		SeccompSHA256: SeccompSHA256(),
 		NetworkMode:   "none", PIDMode: "private", IPCMode: "none", UTSMode: "private", CgroupMode: "private",
-		Mounts: append([]Mount{}, s.mounts...), Tmpfs: Tmpfses(), Rlimits: Rlimits(),
+		Mounts: append([]Mount{}, s.mounts...), Tmpfs: Tmpfses(), Rlimits: rlimits(s.fileBytes),
 		MaskedPaths: MaskedPaths(), ReadonlyPaths: ReadonlyPaths(),
 		MemoryBytes: limits.MemoryBytes, MemorySwapBytes: limits.MemoryBytes, Pids: limits.Pids, NanoCPUs: limits.CPUs * 1_000_000_000,
 		OOMKill: true, Stdin: s.stdin, TTY: false, LogDriver: "none",

@@ -294,3 +294,29 @@ func TestNamesAreOneForEachAdmission(t *testing.T) {
 		t.Errorf("labels %v and %v", a, b)
 	}
 }
+
+// An oven has larger files than a command, and nothing else is different.
+func TestAnOvenDiffersFromACommandsContainerByTheSizeOfAFile(t *testing.T) {
+	t.Parallel()
+	oven, err := isolation.NewOvenSpec(adm, inst, imageID, root, goodMask(), proto, []byte(binding))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := mustSpec(t).Properties()
+	diffs := isolation.Compare(oven, command)
+	if len(diffs) != 1 || diffs[0].Property != "rlimits" {
+		t.Fatalf("differences %+v, want rlimits alone", diffs)
+	}
+	want := []isolation.Rlimit{{"core", 0}, {"fsize", 1 << 30}, {"msgqueue", 0}, {"nofile", 4096}}
+	if got := oven.Properties().Rlimits; !slices.Equal(got, want) {
+		t.Errorf("an oven's limits are %v, want %v", got, want)
+	}
+	if _, err := isolation.NewOvenSpec(adm, inst, "latest", root, goodMask(), proto, []byte(binding)); fault.CodeOf(err) != fault.ImageUnconfigured {
+		t.Errorf("an oven of no image: %v", err)
+	}
+
+	facts := isolation.Mismatches(isolation.ExpectedInOven(), isolation.Expected())
+	if len(facts) != 1 || facts[0] != (isolation.Difference{Property: "rlimit.fsize", Want: "16777216", Got: "1073741824"}) {
+		t.Errorf("what is measured in an oven differs by %+v, want rlimit.fsize alone", facts)
+	}
+}

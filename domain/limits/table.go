@@ -83,7 +83,7 @@ func Table() []Row {
 		span("approval_life", ApprovalLife, ApprovalLifeMax, "domain",
 			"a decision is about the present state; the first is how long an approval may be used, the second also how long a request waits for its decision"),
 		fixed("project_bytes", Bytes, ProjectBytes, "fixture build", "what is laid into a project's image, of each toolchain"),
-		fixed("project_file_bytes", Bytes, ProjectFileBytes, "fixture build", "one file of it"),
+		fixed("project_file_bytes", Bytes, ProjectFileBytes, "fixture build, kernel (RLIMIT_FSIZE)", "one file of it, or of what is made of it in a container"),
 		fixed("project_entries", Entries, ProjectEntries, "fixture build", "its files and directories"),
 		fixed("project_record_bytes", Bytes, ProjectRecordBytes, "fixture build", "the image's label that names what it holds"),
 		fixed("lockfile_bytes", Bytes, LockfileBytes, "fixture build and owner process", "one lockfile that is read"),

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"archive/zip"
 	"fmt"
 	"os"
 	"os/exec"
@@ -152,6 +153,52 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	if got := other.MustPrepare(t, tests).Authority.ImageDigest; got != lab.digest {
 		t.Errorf("another repository is bound to %s, want %s", got, lab.digest)
 	}
+}
+
+// MustWheel writes a wheel of one package with a file of that many bytes.
+func MustWheel(t *testing.T, dir, name string, size int) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(dir, name+"-1.0-py3-none-any.whl"))
+	must(t, err)
+	w := zip.NewWriter(out)
+	info := name + "-1.0.dist-info/"
+	for _, f := range []struct{ path, text string }{
+		{name + "/__init__.py", ""},
+		{name + "/data.bin", strings.Repeat("\x00", size)},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: 1.0\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", name + "/__init__.py,,\n" + name + "/data.bin,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		part, err := w.Create(f.path)
+		must(t, err)
+		_, err = part.Write([]byte(f.text))
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, out.Close())
+}
+
+// No command may write a file over 16 MiB; what an image is made of may have one: the
+// library of a wheel, the archive of a module.
+func TestProject_ALargeFileOfADependencyFitsIntoAnImage(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	source := h.MustSource(t, map[string]string{
+		"requirements.txt": "large==1.0\n",
+		"test_large.py": "import os\nimport large\n\n\ndef test_size():\n" +
+			"    assert os.path.getsize(os.path.join(os.path.dirname(large.__file__), 'data.bin')) == 20 << 20\n",
+	})
+	wheels := t.TempDir()
+	MustWheel(t, wheels, "large", 20<<20)
+	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--wheels", wheels), 0)
+	t.Cleanup(func() {
+		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", p.Tag).CombinedOutput(); err != nil {
+			t.Errorf("the image stays: %v %s", err, out)
+		}
+	})
+	must(t, os.WriteFile(filepath.Join(h.state, "config.yaml"), fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
+	f := h.MustFlow(t, source)
+	checkResult(t, f, f.MustRun(t, command{toolchain: "python", args: []string{"-m", "pytest", "-q"}, timeout: 120}, 0), "succeeded", 0)
 }
 
 func appendTo(t *testing.T, path, text string) {
