@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/errdefs"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -184,6 +185,22 @@ func TestCreate_CutOffAnywhere(t *testing.T) {
 	})
 }
 
+// another is a second process's adapter of the same engine.
+func (l *lab) another(t *testing.T) *Engine {
+	t.Helper()
+	e, err := New(l.cfg)
+	must(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// relabel writes on an image's manifest which config it has; an empty one takes the label away.
+func (l *lab) relabel(t *testing.T, img image, config string) {
+	t.Helper()
+	_, err := l.client.ContentStore().Update(t.Context(), content.Info{Digest: img.Target.Digest, Labels: map[string]string{configLabel: config}}, "labels."+configLabel)
+	must(t, err)
+}
+
 func TestImages(t *testing.T) {
 	each(t, func(t *testing.T, l *lab) {
 		f, err := l.InspectImage(t.Context(), l.image)
@@ -196,6 +213,22 @@ func TestImages(t *testing.T) {
 		if err != nil || !present {
 			t.Fatalf("%v %v", present, err)
 		}
+		// By the engine's labels, without a look at any other image; and when there are
+		// none, or they lie.
+		fresh := l.another(t)
+		if got, present, err := fresh.labelled(t.Context(), l.image); err != nil || !present || got.Name != img.Name {
+			t.Errorf("by its label: %s %v %v", got.Name, present, err)
+		}
+		for _, label := range []string{"", goldenImage} {
+			l.relabel(t, img, label)
+			if _, present, err := fresh.labelled(t.Context(), goldenImage); err != nil || present {
+				t.Errorf("a label of %q was believed: %v", label, err)
+			}
+			if got, present, err := l.another(t).imageBy(t.Context(), l.image); err != nil || !present || got.Name != img.Name {
+				t.Errorf("without its label: %s %v %v", got.Name, present, err)
+			}
+		}
+		l.relabel(t, img, l.image)
 		byManifest, err := l.InspectImage(t.Context(), img.Target.Digest.String())
 		if err != nil || byManifest.ID != l.image {
 			t.Errorf("by the manifest's digest: %+v %v", byManifest, err)

@@ -3,6 +3,7 @@ package containerd
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -64,7 +65,8 @@ func (e *Engine) InspectImage(ctx context.Context, digest string) (admission.Ima
 
 // imageBy finds the one image that has the digest, under whatever names. What this
 // process found before is asked for by its name: the name must lead to the same
-// content still. All are read only when it does not.
+// content still. Then those are read that the engine's own labels lead to, and all only
+// when these do not have it.
 func (e *Engine) imageBy(ctx context.Context, digest string) (image, bool, error) {
 	e.mu.Lock()
 	before, known := e.seen[digest]
@@ -75,7 +77,10 @@ func (e *Engine) imageBy(ctx context.Context, digest string) (image, bool, error
 			return now, present, err
 		}
 	}
-	img, present, err := e.search(ctx, digest)
+	img, present, err := e.labelled(ctx, digest)
+	if err == nil && !present {
+		img, present, err = e.search(ctx, digest)
+	}
 	if present {
 		e.mu.Lock()
 		e.seen[digest] = img.Image
@@ -99,12 +104,46 @@ func (e *Engine) imageNamed(ctx context.Context, name string) (image, bool, erro
 	return img, err == nil, err
 }
 
+// configLabel is what the engine writes on a manifest so that its config is kept as long
+// as it (images.ChildGCLabels).
+const configLabel = "containerd.io/gc.ref.content.config"
+
+// labelled reads the images whose target is the digest, or a manifest that is labelled
+// with it as its config. A label is only where to look: what was read decides. It does
+// not find an image whose target is an index by its config's digest.
+func (e *Engine) labelled(ctx context.Context, digest string) (image, bool, error) {
+	list, err := call(ctx, e, "list images of "+digest, func(ctx context.Context) ([]images.Image, error) {
+		targets := []string{fmt.Sprintf("target.digest==%q", digest)}
+		err := e.client.ContentStore().Walk(ctx, func(i content.Info) error {
+			targets = append(targets, fmt.Sprintf("target.digest==%q", i.Digest))
+			return nil
+		}, fmt.Sprintf("labels.%q==%q", configLabel, digest))
+		if err != nil {
+			return nil, err
+		}
+		return e.client.ImageService().List(ctx, targets...)
+	})
+	if err != nil {
+		return image{}, false, err
+	}
+	all, err := e.readAll(ctx, list)
+	if err != nil {
+		return image{}, false, err
+	}
+	return only(all, digest)
+}
+
 // search reads every image.
 func (e *Engine) search(ctx context.Context, digest string) (image, bool, error) {
 	all, err := e.images(ctx)
 	if err != nil {
 		return image{}, false, err
 	}
+	return only(all, digest)
+}
+
+// only is the one image that has the digest; all are sorted by name.
+func only(all []image, digest string) (image, bool, error) {
 	found := map[string]image{}
 	for _, i := range all {
 		if i.id == digest || i.Target.Digest.String() == digest {
@@ -124,7 +163,7 @@ func (e *Engine) search(ctx context.Context, digest string) (image, bool, error)
 }
 
 // images are those of this platform whose manifest and config are there, sorted
-// by name. The engine's List has no filter for a config's digest.
+// by name.
 func (e *Engine) images(ctx context.Context) ([]image, error) {
 	list, err := call(ctx, e, "list images", func(ctx context.Context) ([]images.Image, error) {
 		return e.client.ImageService().List(ctx)
@@ -132,6 +171,11 @@ func (e *Engine) images(ctx context.Context) ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.readAll(ctx, list)
+}
+
+// readAll leaves out what is of another platform or not complete, and sorts by name.
+func (e *Engine) readAll(ctx context.Context, list []images.Image) ([]image, error) {
 	slices.SortFunc(list, func(a, b images.Image) int { return strings.Compare(a.Name, b.Name) })
 	var all []image
 	for _, i := range list {
