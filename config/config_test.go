@@ -128,12 +128,19 @@ func TestWhence_TheLastLayerThatSpokeIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	from := func(e isolation.Engine, repository string) string {
+		said, alone := c.ImageFrom(e, repository)
+		if alone != (repository == "/src") {
+			t.Errorf("the image of %q is its own: %v", repository, alone)
+		}
+		return said
+	}
 	for want, got := range map[string]string{
 		"docker.socket is /file.sock, from " + c.File:                                                  c.Endpoints()[isolation.Docker],
 		"containerd.address is /env.sock, from CYBERAGENT_CONTAINERD_ADDRESS in the environment":       c.Endpoints()[isolation.Containerd],
-		"image.docker is from the flag --image-digest":                                                 c.ImageFrom(isolation.Docker, ""),
-		"image.projects is from " + c.File:                                                             c.ImageFrom(isolation.Docker, "/src"),
-		"image.containerd is from CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST in the environment": c.ImageFrom(isolation.Containerd, "/other"),
+		"image.docker is from the flag --image-digest":                                                 from(isolation.Docker, ""),
+		"image.projects is from " + c.File:                                                             from(isolation.Docker, "/src"),
+		"image.containerd is from CYBERAGENT_STANDARD_CODE_CONTAINERD_IMAGE_DIGEST in the environment": from(isolation.Containerd, "/other"),
 		"the default": c.Whence("ledger.path"),
 	} {
 		if got != want {

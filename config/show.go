@@ -100,8 +100,8 @@ func (c Config) Images() map[string][]string {
 }
 
 // ImageFrom says who gave the digest for Runs on a repository; "" is for all of
-// them.
-func (c Config) ImageFrom(e isolation.Engine, repository string) string {
+// them, and whether it is for that one alone.
+func (c Config) ImageFrom(e isolation.Engine, repository string) (said string, alone bool) {
 	key := "image.docker"
 	switch {
 	case c.Image.Projects[repository] != "":
@@ -109,5 +109,5 @@ func (c Config) ImageFrom(e isolation.Engine, repository string) string {
 	case e == isolation.Containerd && c.Image.Containerd != "":
 		key = "image.containerd"
 	}
-	return fmt.Sprintf("%s is from %s", key, c.Whence(key))
+	return fmt.Sprintf("%s is from %s", key, c.Whence(key)), key == projectsKey
 }

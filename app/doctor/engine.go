@@ -84,7 +84,8 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 			return
 		}
 	}
-	facts.From = s.ImageFrom.Of(e.Engine(), repository)
+	said := s.ImageFrom.Image(e.Engine(), repository, digest)
+	facts.From, facts.Project = said.From, said.Project
 	// The image is judged together with its engine; the engine's own refusals are
 	// reported already.
 	refused := slices.DeleteFunc(admission.Evaluate(s.evidence(&engine, &facts)), func(v admission.Verdict) bool {

@@ -31,9 +31,13 @@ type CleanupView struct {
 	Entries      int64  `json:"entries"`
 	Bytes        int64  `json:"bytes"`
 	ShadowBytes  int64  `json:"checkpoint_bytes"`
-	// Unrecorded is the first path that no Checkpoint has, empty when there is
-	// none, or why it cannot be said.
-	Unrecorded string `json:"unrecorded"`
+	// Unrecorded is the first path that no Checkpoint has, of UnrecordedTotal, empty
+	// when there is none; or why it cannot be said, of none.
+	Unrecorded      string `json:"unrecorded"`
+	UnrecordedTotal int    `json:"unrecorded_total"`
+	// Undelivered is the current Checkpoint, if a patch of what it has beyond the base
+	// was never handed out, of a preview.
+	Undelivered id.Checkpoint `json:"undelivered_checkpoint"`
 	Pending    bool   `json:"cleanup_pending"`
 	// Untouched says that a doubt forbids to remove anything.
 	Untouched bool            `json:"untouched"`
@@ -91,16 +95,49 @@ func (s *Service) survey(ctx context.Context, st state) (CleanupView, error) {
 	v := cleanupView(d, r)
 	v.DryRun = true
 	if r.Worktree && d.Checkpoint != "" && !drydock.Cleaning(st.steps) {
-		changes, _, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
+		changes, all, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
 		switch {
 		case err != nil:
 			v.Unrecorded = err.Error()
 		case len(changes) > 0:
-			v.Unrecorded = changes[0].Path
+			v.Unrecorded, v.UnrecordedTotal = changes[0].Path, all
 		}
+	}
+	if v.Undelivered, err = s.undelivered(ctx, st); err != nil {
+		return v, err
 	}
 	v.Digest = canon.Digest([]string{r.Digest, v.Unrecorded})
 	return v, nil
+}
+
+// undelivered is the current Checkpoint unless its tree is the base's or was handed out.
+// A fork begins with what its origin had, which is more than the source has.
+func (s *Service) undelivered(ctx context.Context, st state) (id.Checkpoint, error) {
+	var all []drydock.Checkpoint
+	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
+		all, err = rec.ListCheckpoints(st.drydock.ID)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	trees := map[id.Checkpoint]string{}
+	for _, c := range all {
+		trees[c.ID] = c.Capture.Tree
+	}
+	known := map[string]bool{all[0].Capture.Tree: true}
+	for _, step := range st.steps {
+		if step.Verb == drydock.VerbFork {
+			known = map[string]bool{}
+		}
+		if step.Verb == drydock.VerbDeliver && step.Phase == drydock.Done {
+			known[trees[step.Checkpoint]] = true
+		}
+	}
+	if c := st.drydock.Checkpoint; !known[trees[c]] {
+		return c, nil
+	}
+	return "", nil
 }
 
 // Cleanup removes a Drydock from this host: its content, then its registration

@@ -2,6 +2,7 @@ package drydocks
 
 import (
 	"context"
+	"fmt"
 
 	"cyberagent/app/operation"
 	"cyberagent/domain/canon"
@@ -210,7 +211,8 @@ func (s *Service) over(ctx context.Context, st state) (CleanupView, string, erro
 	case v.Untouched:
 		return v, v.Kept[0].What + ": " + v.Kept[0].Why, nil
 	case v.Unrecorded != "":
-		return v, "it has unrecorded changes, first at " + v.Unrecorded, nil
+		return v, fmt.Sprintf("it has unrecorded changes, first at %s: record them with `cyberagent drydock checkpoint %s`, or remove it with them by `cyberagent drydock cleanup %[2]s`",
+			v.Unrecorded, st.drydock.Run), nil
 	}
 	return v, "", nil
 }

@@ -27,7 +27,7 @@ func (s *Service) Check(ctx context.Context) (Report, error) {
 		Protocol: Protocol, Engine: s.Engine.Engine(), Contract: isolation.Contract, ExpectedSHA256: isolation.FactsSHA256(isolation.Expected()),
 		Blockers: []Blocker{}, Properties: []Property{}, CheckedAt: s.Clock.Now(),
 	}
-	engine, image, err := engines.Gather(ctx, s.Engine, s.ImageDigest(s.Engine.Engine()), s.ImageFrom.Of(s.Engine.Engine(), ""))
+	engine, image, err := engines.Gather(ctx, s.Engine, s.ImageDigest(s.Engine.Engine()), s.ImageFrom, "")
 	if err != nil {
 		return r, err
 	}

@@ -11,31 +11,33 @@ import (
 	"cyberagent/ports"
 )
 
-// Gather asks an engine what it is and for its configured image, of which from says
-// who configured it. An unreachable
-// engine and an absent image are answers; an error is something that could not be
-// found out. The image is asked for only where the engine can say.
-func Gather(ctx context.Context, e ports.Engine, digest, from string) (admission.EngineFacts, admission.ImageFacts, error) {
-	image := admission.ImageFacts{Configured: digest, From: from}
+// Gather asks an engine what it is and for the image that is configured for a
+// repository, "" for all of them. An unreachable engine and an absent image are
+// answers; an error is something that could not be found out. The image is asked for
+// only where the engine can say.
+func Gather(ctx context.Context, e ports.Engine, digest string, from ImageFrom, repository string) (admission.EngineFacts, admission.ImageFacts, error) {
+	image := from.Image(e.Engine(), repository, digest)
 	facts, err := e.Probe(ctx)
 	if err != nil || facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
 		return facts, image, err
 	}
-	image, err = e.InspectImage(ctx, digest)
-	image.Configured, image.From = digest, from
-	return facts, image, err
+	found, err := e.InspectImage(ctx, digest)
+	found.Configured, found.From, found.Project = image.Configured, image.From, image.Project
+	return facts, found, err
 }
 
 // ImageFrom says who configured an engine's image for a repository, "" for all of
-// them, in words for a person. A nil one says nothing.
-type ImageFrom func(e isolation.Engine, repository string) string
+// them, in words for a person, and whether it is for that repository alone. A nil one
+// says nothing.
+type ImageFrom func(e isolation.Engine, repository string) (said string, alone bool)
 
-// Of asks it.
-func (f ImageFrom) Of(e isolation.Engine, repository string) string {
-	if f == nil {
-		return ""
+// Image is an image as it is configured.
+func (f ImageFrom) Image(e isolation.Engine, repository, digest string) admission.ImageFacts {
+	image := admission.ImageFacts{Configured: digest}
+	if f != nil {
+		image.From, image.Project = f(e, repository)
 	}
-	return f(e, repository)
+	return image
 }
 
 // Judge asks engines what they are and judges the answers by the very checks of
@@ -71,7 +73,7 @@ func (j Judgement) Why() string {
 func (g Judge) Judge(ctx context.Context, e ports.Engine) (Judgement, error) {
 	var j Judgement
 	var err error
-	if j.Facts, j.Image, err = Gather(ctx, e, g.ImageDigest(e.Engine()), g.ImageFrom.Of(e.Engine(), "")); err != nil {
+	if j.Facts, j.Image, err = Gather(ctx, e, g.ImageDigest(e.Engine()), g.ImageFrom, ""); err != nil {
 		return j, err
 	}
 	// The gates are this process's, not the engine's.

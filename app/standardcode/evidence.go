@@ -94,7 +94,7 @@ func (s *Service) gatherDependencies(ctx context.Context, e *admission.Evidence,
 
 func (s *Service) gatherEngine(ctx context.Context, e *admission.Evidence) error {
 	engine, image, err := engines.Gather(ctx, s.Engine, s.Settings.ImageDigest(s.Engine.Engine(), e.Run.Workspace),
-		s.Settings.ImageFrom.Of(s.Engine.Engine(), e.Run.Workspace))
+		s.Settings.ImageFrom, e.Run.Workspace)
 	if err == nil {
 		e.Engine, e.Image = &engine, &image
 	}

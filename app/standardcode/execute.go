@@ -114,6 +114,11 @@ func (s *Service) admit(ctx context.Context, in ExecuteInput, c command.Command,
 		return nil, err
 	}
 	e, err := s.admitted(ctx, in.Request)
+	if is(err, fault.GenerationStale) || is(err, fault.CheckpointStale) {
+		// With the current state the approval would not fit.
+		refused := fault.From(err)
+		err = refused.Hint("what was approved is over: prepare the command and have it approved for the state that is current; %s", refused.Remedy)
+	}
 	if err != nil {
 		return nil, err
 	}

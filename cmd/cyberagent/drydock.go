@@ -111,7 +111,7 @@ func printDrydock(w io.Writer, v drydocks.View) {
 		_, _ = fmt.Fprintf(w, "NOT INTACT  %s\n", printable(v.IntactError))
 	}
 	if v.Running != "" {
-		_, _ = fmt.Fprintf(w, "running     %s\n", v.Running)
+		_, _ = fmt.Fprintf(w, "running     %s (if its process is gone: `cyberagent run standard-code recover %s`)\n", v.Running, v.RunID)
 	}
 	if v.Pending != "" {
 		_, _ = fmt.Fprintf(w, "pending     %s\n", v.Pending)

@@ -71,15 +71,27 @@ func printCleanup(w io.Writer, v drydocks.CleanupView) {
 	if v.DryRun {
 		_, _ = fmt.Fprintf(w, "files       %d, %s\ncheckpoints %s\n", v.Entries, phrase.Count(v.Bytes, "byte"), phrase.Count(v.ShadowBytes, "byte"))
 		if v.Unrecorded != "" {
-			_, _ = fmt.Fprintf(w, "UNRECORDED  %s is in no Checkpoint\n", printable(v.Unrecorded))
+			more := ""
+			if v.UnrecordedTotal > 1 {
+				more = fmt.Sprintf(" and %d more", v.UnrecordedTotal-1)
+			}
+			_, _ = fmt.Fprintf(w, "UNRECORDED  in no Checkpoint: %s%s\n", printable(v.Unrecorded), more)
 		}
 	}
+	printUndelivered(w, v)
 	printDoubts(w, "kept", v.Kept)
 	switch {
 	case v.DryRun && v.Untouched:
 		_, _ = fmt.Fprintf(w, "digest      %s\n\nNothing of it would be removed. See to what is kept, then look again:\n  cyberagent drydock cleanup %s\n", v.Digest, v.RunID)
 	case v.DryRun:
 		_, _ = fmt.Fprintf(w, "digest      %s\n\nTo remove it:\n  cyberagent drydock cleanup %s --confirm %s\n", v.Digest, v.RunID, v.Digest)
+	}
+}
+
+// printUndelivered says of a preview that work would go that nobody has.
+func printUndelivered(w io.Writer, v drydocks.CleanupView) {
+	if v.Undelivered != "" {
+		_, _ = fmt.Fprintf(w, "UNDELIVERED %s has changes that no patch was made of: `cyberagent drydock deliver %s`\n", v.Undelivered, v.RunID)
 	}
 }
 
@@ -116,6 +128,7 @@ func printGC(w io.Writer, v drydocks.GCView) {
 	}
 	for _, r := range v.Remove {
 		_, _ = fmt.Fprintf(w, "%-12s%s (run %s)\n", label, r.DrydockID, r.RunID)
+		printUndelivered(w, r)
 		printDoubts(w, "  kept", r.Kept)
 	}
 	printKept(w, "kept", v.Kept)

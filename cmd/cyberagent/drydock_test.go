@@ -301,6 +301,42 @@ func TestDrydock_TheWholeLife(t *testing.T) {
 	y.create() // the Run may have another one
 }
 
+// What was recorded goes with its Drydock: the previews say of what there is no patch.
+func TestDrydock_APreviewOfItsEndSaysWhatNobodyHas(t *testing.T) {
+	t.Parallel()
+	y := mustYard(t)
+	root := y.create()
+	says := func(undelivered bool, unrecorded float64) {
+		t.Helper()
+		v, current := y.must(0, "drydock", "cleanup", y.run), y.status()["checkpoint_id"]
+		if got := v["undelivered_checkpoint"]; got != map[bool]any{true: current, false: ""}[undelivered] || v["unrecorded_total"] != unrecorded {
+			t.Errorf("undelivered %q, unrecorded %v; want %v, %v", got, v["unrecorded_total"], undelivered, unrecorded)
+		}
+	}
+	says(false, 0)
+	y.second(root)
+	says(true, 0)
+	y.write(root, map[string]string{"loose": "1", "looser": "2"})
+	says(true, 2)
+	y.must(0, "drydock", "checkpoint", y.run)
+	y.must(0, "drydock", "deliver", y.run)
+	says(false, 0)
+	y.write(root, map[string]string{"loose": "3"})
+	y.must(0, "drydock", "checkpoint", y.run)
+	says(true, 0)
+	y.must(0, "drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run))
+	says(false, 0) // what was delivered is current again
+	fork := y.must(0, "drydock", "fork", y.run)["run_id"].(string)
+	if v := y.must(0, "drydock", "cleanup", fork); v["undelivered_checkpoint"] == "" {
+		t.Error("a fork's inheritance is taken for what the source has")
+	}
+	y.must(0, "run", "close", fork)
+	g := y.must(0, "drydock", "gc")["remove"].([]any)
+	if len(g) != 1 || g[0].(map[string]any)["undelivered_checkpoint"] == "" {
+		t.Errorf("gc says nothing of it: %v", g)
+	}
+}
+
 func TestDrydock_GCKeepsAndNamesWhatIsInDoubt(t *testing.T) {
 	t.Parallel()
 	y := mustYard(t)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -61,7 +62,7 @@ func printBuilt(w io.Writer, all []fixture.Built) {
 		return
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(tw, "IMAGE\tKIND\tSIZE\tIN USE BY")
+	_, _ = fmt.Fprintln(tw, "IMAGE\tKIND, PACKAGES\tSIZE\tIN USE BY")
 	for _, b := range all {
 		uses := append([]string{}, b.Uses...)
 		if len(uses) == 0 {
@@ -78,11 +79,17 @@ func printBuilt(w io.Writer, all []fixture.Built) {
 	_ = tw.Flush()
 }
 
+// kindOf says what an image is for; a project's by what it holds, for it does not know
+// where it was built.
 func kindOf(b fixture.Built) string {
-	if b.Project {
-		return "project"
+	if !b.Project {
+		return "plain"
 	}
-	return "plain"
+	var holds []string
+	for _, t := range slices.Sorted(maps.Keys(b.Packages)) {
+		holds = append(holds, fmt.Sprintf("%s %d", t, b.Packages[t]))
+	}
+	return strings.TrimSpace("project " + strings.Join(holds, ", "))
 }
 
 func fixtureRemove(s *session) *cli.Command {

@@ -556,7 +556,10 @@ func TestAdvice_HasTheValuesOfTheCase(t *testing.T) {
 		"a socket of the environment": {func(e *admission.Evidence) {
 			e.Engine.Reachability, e.Engine.Endpoint = admission.Unreachable, "docker.socket is /x, from Y"
 		}, []string{"docker.socket is /x, from Y"}},
-		"an absent image":       {func(e *admission.Evidence) { e.Image.Present, e.Image.From = false, "image.docker is from Y" }, []string{"image.docker is from Y"}},
+		"an absent image": {func(e *admission.Evidence) { e.Image.Present, e.Image.From = false, "image.docker is from Y" }, []string{"image.docker is from Y"}},
+		"an absent image of the project's own": {func(e *admission.Evidence) {
+			e.Image.Present, e.Image.From, e.Image.Project, e.Run.Workspace = false, "image.projects is from Y", true, "/src"
+		}, []string{"cyberagent fixture build --project /src`", "below image.projects", "image.projects is from Y"}},
 		"a paused Run":          {func(e *admission.Evidence) { e.Run.Status = run.Paused }, []string{"cyberagent run resume run_1"}},
 		"another profile":       {func(e *admission.Evidence) { e.Run.Profile.Profile = run.ProfileNone }, []string{"cyberagent run profile run_1 docker"}},
 		"another permission":    {func(e *admission.Evidence) { e.Run.Permission.Permission = run.ReadOnly }, []string{"cyberagent run permission run_1 workspace_access"}},

@@ -84,6 +84,10 @@ func adviseCase(r Remediation, e Evidence) string {
 		if missing := e.Gates.Missing(); len(missing) > 0 {
 			return "add " + strings.Join(missing, " ") + " to this command"
 		}
+	case BuildImage, RebuildImage:
+		if e.Image != nil && e.Image.Project {
+			return filled(adviseProject, e)
+		}
 	case UseActiveRun:
 		if e.Run != nil && e.Run.Status != run.Active {
 			return e.Run.Remedy()
@@ -111,6 +115,10 @@ func filled(text string, e Evidence) string {
 	}
 	return strings.NewReplacer("RUN", string(e.Run.ID), "DIR", phrase.Word(dir)).Replace(text)
 }
+
+// adviseProject is for a project's image that is not there or not fit; with the
+// dependencies' own advice it would name the wrong image.
+const adviseProject = "build the project's image again with `cyberagent fixture build --project DIR` and configure the new digest below image.projects"
 
 // adviseDrydock depends on what became of the Drydock.
 func adviseDrydock(e Evidence) string {

@@ -90,6 +90,7 @@ type EngineFacts struct {
 type ImageFacts struct {
 	Configured  string // as configured, may be empty or malformed
 	From        string `json:"-"` // who configured it, as Endpoint
+	Project     bool   `json:"-"` // it is configured for the Run's repository alone
 	Present     bool
 	ID          string // the engine's own id, "sha256:…"
 	OS          string

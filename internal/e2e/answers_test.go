@@ -72,6 +72,8 @@ type cleanupView struct {
 	Bytes        int64   `json:"bytes"`
 	ShadowBytes  int64   `json:"checkpoint_bytes"`
 	Unrecorded   string  `json:"unrecorded"`
+	UnrecTotal   int     `json:"unrecorded_total"`
+	Undelivered  string  `json:"undelivered_checkpoint"`
 	Pending      bool    `json:"cleanup_pending"`
 	Untouched    bool    `json:"untouched"`
 	Kept         []doubt `json:"kept"`

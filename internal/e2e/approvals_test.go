@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,7 +67,11 @@ func TestApproval_OnlyAnUnusedApprovedOneOfThisVeryCommandCounts(t *testing.T) {
 		f.MustRefuse(t, q, refusal{"approval_consumed", 3, "approval"})
 	})
 	t.Run("approved at an earlier generation", func(t *testing.T) {
-		f.MustRefuse(t, f.request("execute", twin), refusal{"generation_stale", 4, "generation"})
+		q := f.request("execute", twin)
+		f.MustRefuse(t, q, refusal{"generation_stale", 4, "generation"})
+		if e := MustDecode[errorView](t, f.call(t, q.args()...).stderr); !strings.Contains(e.Remediation, "prepare the command and have it approved") {
+			t.Errorf("the remedy cannot help, for the approval is over: %s", e.Remediation)
+		}
 	})
 	t.Run("sees what the reviewer saw", func(t *testing.T) {
 		v := MustAnswer[approvalView](t, f.call(t, "run", "sandbox", "show", good.prep.Approval.ID), 0)

@@ -30,16 +30,17 @@ type projectView struct {
 
 // removalView is the answer of `fixture remove`.
 type removalView struct {
-	Protocol string   `json:"protocol_version"`
-	Engine   string   `json:"engine"`
-	ID       string   `json:"image_id"`
-	Tags     []string `json:"tags"`
-	Size     int64    `json:"size_bytes"`
-	Project  bool     `json:"project"`
-	Uses     []string `json:"uses"`
-	Digest   string   `json:"digest"`
-	DryRun   bool     `json:"dry_run"`
-	Present  bool     `json:"present"`
+	Protocol string         `json:"protocol_version"`
+	Engine   string         `json:"engine"`
+	ID       string         `json:"image_id"`
+	Tags     []string       `json:"tags"`
+	Size     int64          `json:"size_bytes"`
+	Project  bool           `json:"project"`
+	Packages map[string]int `json:"packages"`
+	Uses     []string       `json:"uses"`
+	Digest   string         `json:"digest"`
+	DryRun   bool           `json:"dry_run"`
+	Present  bool           `json:"present"`
 }
 
 // inspectedView is what of `fixture inspect` counts here.
@@ -139,7 +140,7 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	}
 	MustAnswer[runView](t, h.call(t, "run", "close", f.run), 0)
 	shown := MustAnswer[removalView](t, h.call(t, remove...), 0)
-	if !shown.DryRun || !shown.Present || !shown.Project || !slices.Contains(shown.Tags, p.Tag) || len(shown.Uses) > 0 {
+	if !shown.DryRun || !shown.Present || !shown.Project || shown.Packages["go"] != 1 || !slices.Contains(shown.Tags, p.Tag) || len(shown.Uses) > 0 {
 		t.Errorf("the preview: %+v", shown)
 	}
 	gone := MustAnswer[removalView](t, h.call(t, append(remove, "--confirm", shown.Digest)...), 0)
