@@ -12,6 +12,7 @@ import (
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
 	"cyberagent/domain/isolation"
+	"cyberagent/internal/durable"
 )
 
 // rundir is the path of one admission's directory:
@@ -127,7 +128,7 @@ func (d rundir) mark(at time.Time) error {
 	f, err := os.OpenFile(d.file(startMark), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = f.WriteString(strconv.FormatInt(at.UnixNano(), 10))
-		err = errors.Join(err, f.Sync(), f.Close(), syncDir(string(d)))
+		err = errors.Join(err, f.Sync(), f.Close(), durable.Sync(string(d)))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return startedBefore(string(d))
@@ -179,15 +180,6 @@ func (e *Engine) rundirs(inst, adm string) []rundir {
 		all = append(all, rundir(f))
 	}
 	return all
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 func startedBefore(c string) error {

@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/internal/durable"
 )
 
 // plainGit is what a person's own git applies where the fixed configuration is
@@ -135,10 +134,7 @@ func (v visit) prove(ctx context.Context, patch string, base, want oid) error {
 
 // publish gives the proven patch its name, never replacing what is there.
 func (v visit) publish(tmp string, out drydock.Delivery) error {
-	err := unix.Renameat2(unix.AT_FDCWD, tmp, unix.AT_FDCWD, out.File, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		err = os.Link(tmp, out.File) // where the file system cannot do it in one step
-	}
+	err := durable.Move(tmp, out.File)
 	if errors.Is(err, os.ErrExist) {
 		f, _, err := openRegular(out.File)
 		h := sha256.New()
@@ -153,7 +149,7 @@ func (v visit) publish(tmp string, out drydock.Delivery) error {
 		return nil
 	}
 	if err == nil {
-		err = syncDir(v.l.deliveries())
+		err = durable.Sync(v.l.deliveries())
 	}
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "the patch cannot be written")

@@ -10,6 +10,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/isolation"
+	"cyberagent/internal/durable"
 )
 
 // Mask implements ports.Masks.
@@ -43,20 +44,14 @@ func makeMask(path string) error {
 	if err != nil {
 		return err
 	}
-	err = unix.Renameat2(unix.AT_FDCWD, tmp.Name(), unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
-	switch {
-	case errors.Is(err, unix.EEXIST):
+	err = durable.Move(tmp.Name(), path)
+	if errors.Is(err, os.ErrExist) {
 		return nil
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
-		// The file system cannot do it in one step; a link and an unlink can.
-		if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
-	return syncDir(dirOf(path))
+	return durable.Sync(dirOf(path))
 }
 
 // readMask reports what is there. What is not a regular file is not opened.

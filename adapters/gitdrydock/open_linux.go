@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"cyberagent/internal/durable"
 )
 
 const (
@@ -127,15 +129,15 @@ func readRegular(path string, most int64) ([]byte, error) {
 }
 
 // writeAtomic replaces a file of ours: other processes see the old bytes or the
-// new ones, and the new ones are on disk first when durable.
-func writeAtomic(path string, b []byte, durable bool) error {
+// new ones, and the new ones are on disk first when it lasts.
+func writeAtomic(path string, b []byte, lasts bool) error {
 	tmp, err := os.CreateTemp(dirOf(path), ".new-*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when all went well
 	_, err = tmp.Write(b)
-	if err == nil && durable {
+	if err == nil && lasts {
 		err = tmp.Sync()
 	}
 	if cerr := tmp.Close(); err == nil {
@@ -144,19 +146,10 @@ func writeAtomic(path string, b []byte, durable bool) error {
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
-	if err == nil && durable {
-		err = syncDir(dirOf(path))
+	if err == nil && lasts {
+		err = durable.Sync(dirOf(path))
 	}
 	return err
 }
 
 func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}

@@ -38,7 +38,7 @@ type CleanupView struct {
 	// Undelivered is the current Checkpoint, if a patch of what it has beyond the base
 	// was never handed out, of a preview.
 	Undelivered id.Checkpoint `json:"undelivered_checkpoint"`
-	Pending    bool   `json:"cleanup_pending"`
+	Pending     bool          `json:"cleanup_pending"`
 	// Untouched says that a doubt forbids to remove anything.
 	Untouched bool            `json:"untouched"`
 	Kept      []drydock.Doubt `json:"kept"`

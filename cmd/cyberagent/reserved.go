@@ -8,6 +8,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/phrase"
+	"cyberagent/internal/durable"
 	"cyberagent/ports"
 )
 
@@ -67,7 +68,7 @@ func (s *session) reserve(name, key string, recorded func() (bool, error)) (rese
 	}
 	// Once for trial, from one hidden name to another: a file system that cannot do it
 	// must not come to light at the end, either.
-	if err = move(r.tmp, r.tmp+"0"); err != nil {
+	if err = durable.Move(r.tmp, r.tmp+"0"); err != nil {
 		return refuse(errors.Join(err, r.drop()), "name a file on another file system")
 	}
 	r.tmp += "0"

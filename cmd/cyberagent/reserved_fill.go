@@ -12,6 +12,7 @@ import (
 
 	"cyberagent/domain/fault"
 	"cyberagent/domain/phrase"
+	"cyberagent/internal/durable"
 )
 
 // fill copies the product's own file, which is recorded with that SHA-256, and gives
@@ -32,7 +33,7 @@ func (r reserved) fill(from, sum string) error {
 					r.key, phrase.Word(r.path), phrase.Word(r.path+".old"))
 		}
 	}
-	if err := syncDir(filepath.Dir(r.path)); err != nil {
+	if err := durable.Sync(filepath.Dir(r.path)); err != nil {
 		return fault.Wrap(fault.Internal, err, "the patch is at %s, but may be lost if the machine stops now", r.path).At("out").
 			Hint("check the disk, then repeat the call with --operation-key %s", r.key)
 	}
@@ -52,7 +53,7 @@ func (r reserved) place(from, sum string) (bool, error) {
 			Hint("move it away, mv -n %s %s, then deliver with another operation key", phrase.Word(from), phrase.Word(from+".old"))
 	}
 	if err == nil {
-		err = move(r.tmp, r.path)
+		err = durable.Move(r.tmp, r.path)
 	}
 	if err == nil {
 		r.hit("out.placed")

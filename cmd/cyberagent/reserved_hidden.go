@@ -80,13 +80,3 @@ func openPlain(path string, how int) (*os.File, error) {
 	}
 	return f, err
 }
-
-// moveByLink gives a file another name, which nothing may have, in two steps: there
-// is no moment without a name.
-func moveByLink(from, to string) error {
-	if err := os.Link(from, to); err != nil {
-		return err
-	}
-	_ = os.Remove(from) // it has its name; what stays is hidden
-	return nil
-}

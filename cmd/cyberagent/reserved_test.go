@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -361,29 +360,5 @@ func TestReserved_TheLongestNamesHaveRoom(t *testing.T) {
 			t.Error(err)
 		}
 		mustHold(t, out, "a patch")
-	}
-}
-
-// As on file systems that cannot move a file in one step.
-func TestMove_NothingIsReplacedInOneStepOrInTwo(t *testing.T) {
-	t.Parallel()
-	for name, move := range map[string]func(from, to string) error{"one": move, "two": moveByLink} {
-		dir := t.TempDir()
-		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-		if err := errors.Join(os.WriteFile(from, []byte("new"), 0o600), os.WriteFile(to, []byte("old"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		if err := move(from, to); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: %v", name, err)
-		}
-		mustHold(t, to, "old")
-		mustHold(t, from, "new")
-		if err := errors.Join(os.Remove(to), move(from, to)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		mustHold(t, to, "new")
-		if got := names(t, dir); got != "to" {
-			t.Errorf("%s: %s", name, got)
-		}
 	}
 }
