@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -27,7 +27,7 @@ type Config struct {
 // Close in any case. It is for one goroutine.
 type Assembly struct {
 	cfg     Config
-	scratch string
+	scratch scratch
 	bases   []*base
 	// reading are the bases that are read in the background; stop ends it.
 	reading sync.WaitGroup
@@ -42,15 +42,17 @@ type Assembly struct {
 	grafts []io.Closer
 }
 
-// New makes an empty assembly with a private scratch directory.
+// New makes an empty assembly. It fails where no temporary file can be made, before
+// anything is exported.
 func New(cfg Config) (*Assembly, error) {
-	scratch, err := os.MkdirTemp(cfg.Scratch, "cyberagent-fixture-*")
-	if err != nil {
-		return nil, diskError(err)
-	}
-	a := &Assembly{cfg: cfg, scratch: scratch}
+	a := &Assembly{cfg: cfg, scratch: scratch{dir: cfg.Scratch}}
 	a.alive, a.stop = context.WithCancel(context.Background())
-	return a, nil
+	f, _, err := a.scratch.spool(a.alive, strings.NewReader(""))
+	if err != nil {
+		a.stop()
+		return nil, err
+	}
+	return a, f.Close()
 }
 
 // Add spools one base in docker-archive form and returns its bytes. imageID is
@@ -61,7 +63,7 @@ func (a *Assembly) Add(ctx context.Context, holds []command.Toolchain, imageID s
 	if a.root != nil || len(holds) == 0 {
 		return 0, fault.New(fault.Internal, "a base without a toolchain or after the end")
 	}
-	f, size, err := spool(ctx, a.scratch, r)
+	f, size, err := a.scratch.spool(ctx, r)
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +74,7 @@ func (a *Assembly) Add(ctx context.Context, holds []command.Toolchain, imageID s
 		b.owner = min(b.owner, s)
 	}
 	a.bases = append(a.bases, b)
-	a.reading.Go(func() { b.err = b.read(a.alive, a.scratch) })
+	a.reading.Go(func() { b.err = b.read(a.alive, &a.scratch) })
 	return size, nil
 }
 
@@ -185,7 +187,7 @@ func (a *Assembly) WriteNew(ctx context.Context, tag string, w io.Writer) error 
 	return writeArchive(ctx, w, a.image, fresh, tag)
 }
 
-// Close removes the scratch directory. It may be called at any time and again.
+// Close gives all temporary files back. It may be called at any time and again.
 func (a *Assembly) Close() error {
 	a.stop()
 	a.reading.Wait()
@@ -197,5 +199,5 @@ func (a *Assembly) Close() error {
 		errs = append(errs, g.Close())
 	}
 	a.bases, a.grafts, a.image = nil, nil, nil
-	return errors.Join(append(errs, os.RemoveAll(a.scratch))...)
+	return errors.Join(append(errs, a.scratch.clear())...)
 }

@@ -30,7 +30,7 @@ type base struct {
 
 // read makes the tree. Every layer is checked against the config's digest, which
 // the image's id pins.
-func (b *base) read(ctx context.Context, scratch string) error {
+func (b *base) read(ctx context.Context, scratch *scratch) error {
 	if err := b.unpack(ctx, scratch); err != nil {
 		if fault.CodeOf(diskError(err)) == fault.DiskFull || ctx.Err() != nil {
 			return diskError(err)
@@ -41,7 +41,7 @@ func (b *base) read(ctx context.Context, scratch string) error {
 	return nil
 }
 
-func (b *base) unpack(ctx context.Context, scratch string) error {
+func (b *base) unpack(ctx context.Context, scratch *scratch) error {
 	a, err := openArchive(b.file, b.size, b.id)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // maxLayer bounds one unpacked layer, so that a small archive cannot fill the
-// scratch directory.
+// temporary directory.
 const maxLayer = 16 << 30
 
 // blob is the uncompressed tar of one layer, readable at any offset.
@@ -55,9 +55,9 @@ func same(a, b *content) (bool, error) {
 }
 
 // openBlob makes a layer of an archive readable. A compressed one (engines with
-// the containerd store export layers as they were pulled) is unpacked into the
-// scratch directory; the second result is then the file to close.
-func openBlob(ctx context.Context, scratch string, raw *io.SectionReader) (*blob, io.Closer, error) {
+// the containerd store export layers as they were pulled) is unpacked into a
+// temporary file; the second result is then the file to close.
+func openBlob(ctx context.Context, scratch *scratch, raw *io.SectionReader) (*blob, io.Closer, error) {
 	head := make([]byte, 4)
 	if _, err := raw.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func openBlob(ctx context.Context, scratch string, raw *io.SectionReader) (*blob
 	default:
 		return &blob{raw, raw.Size()}, nil, nil
 	}
-	f, n, err := spool(ctx, scratch, io.LimitReader(plain, maxLayer+1))
+	f, n, err := scratch.spool(ctx, io.LimitReader(plain, maxLayer+1))
 	if err != nil {
 		return nil, nil, err
 	}

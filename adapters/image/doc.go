@@ -3,7 +3,7 @@
 //
 // The way through the files:
 //
-//	spool.go    copies an exported base into a private scratch directory
+//	spool.go    copies an exported base into a temporary file without a name
 //	archive.go  finds the base's config and layers in it and proves its identity
 //	blob.go     makes each layer readable at any offset, checked by its digest
 //	entries.go  reads a layer's headers, refusing hostile names

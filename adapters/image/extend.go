@@ -22,7 +22,7 @@ func (a *Assembly) Extend(ctx context.Context, imageID string, archive io.Reader
 	if a.root != nil || len(a.bases) > 0 {
 		return fault.New(fault.Internal, "an image is extended in an empty assembly")
 	}
-	f, size, err := spool(ctx, a.scratch, archive)
+	f, size, err := a.scratch.spool(ctx, archive)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (a *Assembly) adopt(ctx context.Context, imageID string, f io.ReaderAt, siz
 	// That a layer's bytes are those of its digest, which the image's id pins, is proven
 	// by the engine that takes them back.
 	for i, raw := range arc.layers {
-		b, closer, err := openBlob(ctx, a.scratch, raw)
+		b, closer, err := openBlob(ctx, &a.scratch, raw)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func (a *Assembly) Graft(ctx context.Context, name, at string, r io.Reader) erro
 	if n, _ := resolve(a.root, at, false, false); n != nil {
 		return fault.New(fault.InvalidArgument, "the image has something at %q", at).At("graft")
 	}
-	raw, size, err := spool(ctx, a.scratch, r)
+	raw, size, err := a.scratch.spool(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *Assembly) Graft(ctx context.Context, name, at string, r io.Reader) erro
 }
 
 func (a *Assembly) graftTree(ctx context.Context, raw *os.File, size int64) (*node, error) {
-	b, closer, err := openBlob(ctx, a.scratch, io.NewSectionReader(raw, 0, size))
+	b, closer, err := openBlob(ctx, &a.scratch, io.NewSectionReader(raw, 0, size))
 	if err != nil {
 		return nil, err
 	}

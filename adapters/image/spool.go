@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 
 	"cyberagent/domain/fault"
@@ -13,22 +14,44 @@ import (
 // copyBuffer is the size of every copy of file contents.
 const copyBuffer = 1 << 20
 
-// spool copies r into a new file of the scratch directory and returns it open
-// for reading at any offset. The caller closes it.
-func spool(ctx context.Context, scratch string, r io.Reader) (*os.File, int64, error) {
-	f, err := os.CreateTemp(scratch, "spool-*")
+// scratch is where temporary files are made, "" is the system's directory. They have no
+// name: whatever becomes of this process, the space is given back and nothing is left.
+type scratch struct {
+	dir   string
+	mu    sync.Mutex
+	named []string // files that could not be removed while they were open
+}
+
+// spool copies r into a new file and returns it open for reading at any offset. The
+// caller closes it.
+func (s *scratch) spool(ctx context.Context, r io.Reader) (*os.File, int64, error) {
+	f, err := os.CreateTemp(s.dir, "cyberagent-fixture-*")
 	if err != nil {
 		return nil, 0, diskError(err)
 	}
-	// Without a name the space is given back whatever becomes of this process.
-	// Where an open file cannot be removed, Close removes the directory.
-	_ = os.Remove(f.Name())
+	if os.Remove(f.Name()) != nil {
+		s.mu.Lock()
+		s.named = append(s.named, f.Name())
+		s.mu.Unlock()
+	}
 	n, err := io.CopyBuffer(struct{ io.Writer }{f}, &ctxReader{ctx, r}, make([]byte, copyBuffer))
 	if err != nil {
 		_ = f.Close()
 		return nil, 0, diskError(err)
 	}
 	return f, n, nil
+}
+
+// clear removes what has a name still, when all files are closed.
+func (s *scratch) clear() error {
+	var errs []error
+	for _, name := range s.named {
+		if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	s.named = nil
+	return errors.Join(errs...)
 }
 
 // ctxReader makes a copy end when its context does.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -195,6 +196,10 @@ func build(t *testing.T, all []exported) *outcome {
 // read writes the archive and reads it back with another reader than ours.
 func (o *outcome) read(t *testing.T) {
 	t.Helper()
+	// A build that is killed now leaves nothing.
+	if left, err := os.ReadDir(o.scratch.dir); runtime.GOOS == "linux" && (err != nil || len(left) > 0) {
+		t.Errorf("temporary files have names: %v %v", left, err)
+	}
 	var buf bytes.Buffer
 	if err := o.Write(t.Context(), "cyberagent.local/standard-code-fixture:build-test", &buf); err != nil {
 		t.Fatal(err)
