@@ -36,7 +36,7 @@ type removalView struct {
 	Tags     []string       `json:"tags"`
 	Size     int64          `json:"size_bytes"`
 	Project  bool           `json:"project"`
-	Packages map[string]int `json:"packages"`
+	Packages map[string]int `json:"package_counts"`
 	Uses     []string       `json:"uses"`
 	Digest   string         `json:"digest"`
 	DryRun   bool           `json:"dry_run"`
