@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,6 +66,32 @@ git -c user.name=corpus -c user.email=corpus@example.test commit -q --allow-empt
 // plain is this process's environment with the distribution's own tools first: those
 // are the versions of the base images.
 func plain() []string { return append(os.Environ(), "PATH=/usr/bin:/bin:"+os.Getenv("PATH")) }
+
+// equipped says what this host lacks to run the projects by itself, before hours go by
+// without anything to compare with.
+func equipped(ctx context.Context, wanted []project) error {
+	var lacks []error
+	for _, tool := range []struct {
+		toolchain, remedy string
+		probe             []string
+	}{
+		{"go", "golang", []string{"go", "version"}},
+		{"node", "nodejs npm", []string{"npm", "--version"}},
+		{"python", "python3-pytest", []string{"python3", "-m", "pytest", "--version"}},
+		{"rust", "cargo", []string{"cargo", "--version"}},
+	} {
+		if !slices.ContainsFunc(wanted, func(p project) bool { return p.Toolchain == tool.toolchain }) {
+			continue
+		}
+		// As offline finds it: the distribution's own comes first.
+		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `exec "$@"`, "sh"}, tool.probe...)...)
+		cmd.Env = plain()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			lacks = append(lacks, fmt.Errorf("this host cannot run %s projects: %w: %s (apt-get install %s)", tool.toolchain, err, last(string(out)), tool.remedy))
+		}
+	}
+	return errors.Join(lacks...)
+}
 
 // offline runs the command on this host without a network, in a copy, for
 // comparison. It is the operator's own choice to run this harness.

@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -71,10 +72,11 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range projects {
-		if !filter.MatchString(p.Kind + " " + p.Name) {
-			continue
-		}
+	wanted := slices.DeleteFunc(slices.Clone(projects), func(p project) bool { return !filter.MatchString(p.Kind + " " + p.Name) })
+	if err := equipped(ctx, wanted); err != nil {
+		return err
+	}
+	for _, p := range wanted {
 		l.try(ctx, p)
 		if ctx.Err() != nil {
 			return ctx.Err()
