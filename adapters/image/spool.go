@@ -88,6 +88,9 @@ func diskError(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(fault.DiskFull, err, "the scratch directory of the fixture build is full").
 			Hint("free space for about three times the size of the base images, or set TMPDIR to a larger disk")
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return fault.Wrap(fault.ConfigInvalid, err, "no temporary file can be made").At("TMPDIR").
+			Hint("set TMPDIR to a directory that can be written, with room for about three times the size of the base images")
 	case fault.CodeOf(err) != fault.Internal, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"cyberagent/domain/command"
+	"cyberagent/domain/fault"
 )
 
 // item is one entry of a made-up layer. A text is a file unless typ says more.
@@ -165,6 +167,14 @@ func assembly(t *testing.T) *Assembly {
 		}
 	})
 	return a
+}
+
+func TestATemporaryDirectoryThatIsNotThereIsSaidFirst(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{Scratch: filepath.Join(t.TempDir(), "absent")})
+	if e := fault.From(err); e == nil || e.Code != fault.ConfigInvalid || e.Field != "TMPDIR" || e.Remedy == "" {
+		t.Errorf("%+v", e)
+	}
 }
 
 // try adds the bases and finishes.

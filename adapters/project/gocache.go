@@ -62,10 +62,16 @@ func (Ovens) GoCache(ctx context.Context, root, dir string, w io.Writer) (int, e
 		return 0, err
 	}
 	defer t.close()
+	return t.goCache(ctx, w)
+}
+
+func (t *tree) goCache(ctx context.Context, w io.Writer) (int, error) {
+	bytes, entries := t.bytes, t.entries
 	own, err := t.ownIndexes(ctx)
 	if err != nil {
 		return 0, err
 	}
+	t.bytes, t.entries = bytes, entries // what is looked at twice counts once
 	out := newTarball(w)
 	var index strings.Builder
 	n := 0

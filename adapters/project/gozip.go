@@ -197,12 +197,11 @@ func unzip(ctx context.Context, p deps.Package, names []string, files map[string
 		if err != nil {
 			return err
 		}
-		data, err := io.ReadAll(r)
+		// Its size is that of its header, or reading it fails: the hash read it whole.
+		size := int64(files[n].UncompressedSize64) //nolint:gosec // bounded by writeZip
+		err = out.stream(path.Join(mod+"@"+version, strings.TrimPrefix(n, p.String()+"/")), 0o444, size, r)
 		_ = r.Close()
 		if err != nil {
-			return err
-		}
-		if err := out.bytes(path.Join(mod+"@"+version, strings.TrimPrefix(n, p.String()+"/")), 0o444, data); err != nil {
 			return err
 		}
 	}

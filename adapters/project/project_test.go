@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"cyberagent/domain/command"
 	"cyberagent/domain/fault"
+	"cyberagent/domain/limits"
 	"cyberagent/ports"
 )
 
@@ -331,6 +333,27 @@ const (
 	other = "cd00000000000000000000000000000000000000000000000000000000000000"
 	noted = "ef00000000000000000000000000000000000000000000000000000000000000"
 )
+
+// The cache is walked twice and may have as much as any other tree.
+func TestGoCache_CountsWhatItHoldsOnce(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{"ab/" + hash + "-d": "12345", "ab/" + hash + "-a": "v1 " + hash + " " + hash + "                    5  1700000000000000001\n"})
+	size := int64(0)
+	for _, end := range []string{"-a", "-d"} {
+		info, err := os.Stat(filepath.Join(root, "ab", hash+end))
+		must(t, err)
+		size += info.Size()
+	}
+	c, err := openTree("oven", root)
+	must(t, err)
+	defer c.close()
+	_, err = c.goCache(t.Context(), io.Discard)
+	must(t, err)
+	if entries, bytes := limits.ProjectEntries-c.entries, limits.ProjectBytes-c.bytes; entries != 3 || bytes != size {
+		t.Errorf("%d entries of %d bytes are counted, want 3 of %d", entries, bytes, size)
+	}
+}
 
 func TestGoCache_HasEntriesOnlyAndNoTimes(t *testing.T) {
 	t.Parallel()

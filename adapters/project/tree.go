@@ -2,6 +2,7 @@ package project
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,6 +222,17 @@ func (w tarball) bytes(name string, mode int64, data []byte) error {
 	}
 	_, err := w.Write(data)
 	return err
+}
+
+// stream writes a file of exactly that size.
+func (w tarball) stream(name string, mode, size int64, r io.Reader) error {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size, ModTime: stamp}); err != nil {
+		return err
+	}
+	if n, err := io.Copy(w, r); err != nil || n != size {
+		return cmp.Or(err, fmt.Errorf("%s has %d bytes, not %d", name, n, size))
+	}
+	return nil
 }
 
 // copy writes one file of a tree under another name.

@@ -100,7 +100,7 @@ func TestDoctor_NamesWhatIsWrongWithARemedy(t *testing.T) {
 		"an engine without a right": {func(w *world) { w.facts.Reachability = admission.PermissionDenied }, "docker", doctor.Failure, "no right"},
 		"no swap limit":             {func(w *world) { w.facts.SwapLimit = false }, "docker", doctor.Failure, "swap"},
 		"an old runtime":            {func(w *world) { w.parts = map[string]string{"runc": "1.1.11"} }, "docker/versions", doctor.Warning, "CVE-2024-21626"},
-		"no image of a repository":  {func(*world) {}, "image of /home/op/parser", doctor.Failure, "does not have the image"},
+		"no image of a repository":  {func(*world) {}, "image of /home/op/parser", doctor.Warning, "does not have the image"},
 		"no image":                  {func(*world) {}, "image", doctor.Failure, digest[:20]},
 	} {
 		t.Run(name, func(t *testing.T) {

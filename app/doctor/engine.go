@@ -91,8 +91,12 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 	refused := slices.DeleteFunc(admission.Evaluate(s.evidence(&engine, &facts)), func(v admission.Verdict) bool {
 		return !strings.HasPrefix(v.Check, "image_")
 	})
+	severity := Failure
+	if repository != "" {
+		severity = Warning // all other Runs can go on
+	}
 	for _, v := range refused {
-		r.add(name, Failure, v.Detail, remedy(v))
+		r.add(name, severity, v.Detail, remedy(v))
 	}
 	if len(refused) == 0 {
 		r.add(name, OK, fmt.Sprintf("%s is in %s, %s, and fit for use", digest, e.Engine(), mib(facts.SizeBytes)), "")

@@ -2,12 +2,15 @@ package drydocks
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"cyberagent/app/operation"
 	"cyberagent/domain/canon"
 	"cyberagent/domain/drydock"
 	"cyberagent/domain/fault"
 	"cyberagent/domain/id"
+	"cyberagent/domain/limits"
 	"cyberagent/domain/phrase"
 	"cyberagent/ports"
 )
@@ -31,12 +34,14 @@ type CleanupView struct {
 	Entries      int64  `json:"entries"`
 	Bytes        int64  `json:"bytes"`
 	ShadowBytes  int64  `json:"checkpoint_bytes"`
-	// Unrecorded is the first path that no Checkpoint has, of UnrecordedTotal, empty
-	// when there is none; or why it cannot be said, of none.
+	// Unrecorded is the first path that differs from the current Checkpoint, of
+	// UnrecordedTotal, empty when there is none; or why it cannot be said, of none.
 	Unrecorded      string `json:"unrecorded"`
 	UnrecordedTotal int    `json:"unrecorded_total"`
-	// Undelivered is the current Checkpoint, if a patch of what it has beyond the base
-	// was never handed out, of a preview.
+	// Excluded is what no Checkpoint can have, of a preview, as of the current one.
+	Excluded []drydock.Excluded `json:"excluded"`
+	// Undelivered is the newest Checkpoint, of a preview, that has what neither the base
+	// has nor a patch that was handed out after it.
 	Undelivered id.Checkpoint `json:"undelivered_checkpoint"`
 	Pending     bool          `json:"cleanup_pending"`
 	// Untouched says that a doubt forbids to remove anything.
@@ -54,6 +59,7 @@ func cleanupView(d drydock.Drydock, r drydock.Remains) CleanupView {
 	if v.Kept == nil {
 		v.Kept = []drydock.Doubt{}
 	}
+	v.Excluded = []drydock.Excluded{}
 	return v
 }
 
@@ -94,50 +100,92 @@ func (s *Service) survey(ctx context.Context, st state) (CleanupView, error) {
 	}
 	v := cleanupView(d, r)
 	v.DryRun = true
+	all, err := s.history(ctx, st)
+	if err != nil {
+		return v, err
+	}
+	v.Undelivered = undelivered(st, all)
+	lost := []any{}
 	if r.Worktree && d.Checkpoint != "" && !drydock.Cleaning(st.steps) {
-		changes, all, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, 1)
+		changes, n, err := s.Worktrees.Drift(ctx, d.Place, d.Checkpoint, int(limits.TreeEntries))
 		switch {
 		case err != nil:
 			v.Unrecorded = err.Error()
 		case len(changes) > 0:
-			v.Unrecorded, v.UnrecordedTotal = changes[0].Path, all
+			v.Unrecorded, v.UnrecordedTotal = changes[0].Path, n
 		}
+		if i := slices.IndexFunc(all.checkpoints, func(c drydock.Checkpoint) bool { return c.ID == d.Checkpoint }); i >= 0 {
+			v.Excluded = append(v.Excluded, all.checkpoints[i].Capture.Excluded...)
+		}
+		// Every path that would be lost is part of what is confirmed; what one holds that
+		// was lost already may change.
+		lost = append(lost, v.Unrecorded, changes, v.Excluded)
 	}
-	if v.Undelivered, err = s.undelivered(ctx, st); err != nil {
-		return v, err
-	}
-	v.Digest = canon.Digest([]string{r.Digest, v.Unrecorded})
+	v.Digest = canon.Digest([]any{r.Digest, lost})
 	return v, nil
 }
 
-// undelivered is the current Checkpoint unless its tree is the base's or was handed out.
-// A fork begins with what its origin had, which is more than the source has.
-func (s *Service) undelivered(ctx context.Context, st state) (id.Checkpoint, error) {
-	var all []drydock.Checkpoint
-	err := s.Ledger.Read(ctx, func(rec ports.Records) (err error) {
-		all, err = rec.ListCheckpoints(st.drydock.ID)
-		return err
+// history is what a Drydock recorded. base is the tree of its base commit, empty where
+// nobody knows it: a fork begins with what its origin had.
+type history struct {
+	checkpoints []drydock.Checkpoint // the oldest first
+	base        string
+}
+
+func (s *Service) history(ctx context.Context, st state) (h history, err error) {
+	err = s.Ledger.Read(ctx, func(rec ports.Records) error {
+		if h.checkpoints, err = rec.ListCheckpoints(st.drydock.ID); err != nil {
+			return err
+		}
+		first, steps := h.checkpoints, st.steps
+		for len(steps) > 0 && steps[0].Verb == drydock.VerbFork {
+			from := id.Drydock(steps[0].Facts["from_drydock"])
+			origin, err := rec.Drydock(from)
+			if errors.Is(err, fault.NotFound) || err == nil && origin.Source.HeadCommit != st.drydock.Source.HeadCommit {
+				return nil
+			}
+			if err == nil {
+				steps, err = rec.ListSteps(from)
+			}
+			if err == nil {
+				first, err = rec.ListCheckpoints(from)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(first) > 0 {
+			h.base = first[0].Capture.Tree
+		}
+		return nil
 	})
-	if err != nil || len(all) == 0 {
-		return "", err
-	}
+	return h, err
+}
+
+// undelivered is the newest Checkpoint, current or left by a rewind, whose tree is not the
+// base's and was not handed out, if none that came later was.
+func undelivered(st state, all history) id.Checkpoint {
 	trees := map[id.Checkpoint]string{}
-	for _, c := range all {
+	for _, c := range all.checkpoints {
 		trees[c.ID] = c.Capture.Tree
 	}
-	known := map[string]bool{all[0].Capture.Tree: true}
+	known := map[string]bool{all.base: true}
+	var delivered id.Checkpoint
 	for _, step := range st.steps {
-		if step.Verb == drydock.VerbFork {
-			known = map[string]bool{}
-		}
 		if step.Verb == drydock.VerbDeliver && step.Phase == drydock.Done {
-			known[trees[step.Checkpoint]] = true
+			delivered = step.Checkpoint
+			known[trees[delivered]] = true
 		}
 	}
-	if c := st.drydock.Checkpoint; !known[trees[c]] {
-		return c, nil
+	for _, c := range slices.Backward(all.checkpoints) {
+		if c.ID == delivered {
+			break
+		}
+		if !known[c.Capture.Tree] {
+			return c.ID
+		}
 	}
-	return "", nil
+	return ""
 }
 
 // Cleanup removes a Drydock from this host: its content, then its registration

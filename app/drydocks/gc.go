@@ -194,14 +194,14 @@ func (s *Service) surveyAll(ctx context.Context) (GCView, []state, error) {
 // over says why a Drydock whose time is over is kept, or nothing.
 func (s *Service) over(ctx context.Context, st state) (CleanupView, string, error) {
 	if err := st.removable(); err != nil {
-		return CleanupView{}, err.Error(), nil
+		return CleanupView{}, withRemedy(err), nil
 	}
 	if !drydock.Cleaning(st.steps) {
 		if !st.drydock.Whole() {
-			return CleanupView{}, "it is " + string(st.drydock.Status) + ": " + st.drydock.Reason, nil
+			return CleanupView{}, "it is " + string(st.drydock.Status) + ": " + st.drydock.Reason + "; " + st.advice(), nil
 		}
 		if err := s.Worktrees.Verify(ctx, st.drydock.Place); err != nil {
-			return CleanupView{}, err.Error(), nil
+			return CleanupView{}, withRemedy(err), nil
 		}
 	}
 	v, err := s.survey(ctx, st)
@@ -213,8 +213,19 @@ func (s *Service) over(ctx context.Context, st state) (CleanupView, string, erro
 	case v.Unrecorded != "":
 		return v, fmt.Sprintf("it has unrecorded changes, first at %s: record them with `cyberagent drydock checkpoint %s`, or remove it with them by `cyberagent drydock cleanup %[2]s`",
 			v.Unrecorded, st.drydock.Run), nil
+	case len(v.Excluded) > 0:
+		return v, fmt.Sprintf("it has what no Checkpoint can have, first %s (%s): move it away, record that with `cyberagent drydock checkpoint %s`, or remove it with it by `cyberagent drydock cleanup %[3]s`",
+			v.Excluded[0].Path, v.Excluded[0].Reason, st.drydock.Run), nil
 	}
 	return v, "", nil
+}
+
+// withRemedy is an error as one sentence for a list.
+func withRemedy(err error) string {
+	if e := fault.From(err); e.Remedy != "" {
+		return e.Error() + ": " + e.Remedy
+	}
+	return err.Error()
 }
 
 // compactAll joins the Checkpoints of every Drydock that stays.

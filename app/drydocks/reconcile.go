@@ -130,13 +130,11 @@ func (s *Service) unsettled(ctx context.Context, st state, thorough bool) string
 	p := drydock.Pending(st.steps)
 	switch {
 	case drydock.Cleaning(st.steps):
-		return "its clean-up is pending: repeat `cyberagent drydock cleanup " + string(d.Run) + "`"
-	case p != nil && p.Verb == drydock.VerbRewind:
-		return d.Reason + "; repeat the rewind, or take the files as they are with `cyberagent drydock checkpoint " + string(d.Run) + " --confirm`"
+		return "its clean-up is pending: " + st.advice()
 	case p != nil && p.Verb == drydock.VerbRepair:
-		return "a repair was cut off: repeat `cyberagent drydock repair " + string(d.Run) + "`"
-	case d.Status == drydock.RecoveryRequired:
-		return d.Reason
+		return "a repair was cut off: " + st.advice()
+	case p != nil && p.Verb == drydock.VerbRewind, d.Status == drydock.RecoveryRequired:
+		return d.Reason + "; " + st.advice()
 	case st.running != "" || !thorough:
 		return ""
 	}

@@ -82,8 +82,10 @@ type View struct {
 	Running    id.Admission `json:"running_admission"`
 	// Pending is the verb that was begun and has not ended, empty when there is
 	// none; Cleaning says that the clean-up began, which only ends with it.
-	Pending  drydock.Verb `json:"pending"`
-	Cleaning bool         `json:"cleanup_pending"`
+	Pending drydock.Verb `json:"pending"`
+	// Advice is how to go on where it is not ready or something is under way.
+	Advice   string `json:"advice"`
+	Cleaning bool   `json:"cleanup_pending"`
 	// CheckpointBytes is what the Checkpoints take on disk.
 	CheckpointBytes int64 `json:"checkpoint_bytes"`
 	// CleanedBy is the receipt of the clean-up of a Drydock that is cleaned: it was
@@ -92,7 +94,9 @@ type View struct {
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
 	ExpiresAt time.Time  `json:"expires_at"`
-	Replayed  bool       `json:"replayed"`
+	// Expired says that a gc would remove it.
+	Expired  bool `json:"expired"`
+	Replayed bool `json:"replayed"`
 }
 
 func view(d drydock.Drydock) View {
@@ -156,6 +160,27 @@ func open(rec ports.Records, rid id.Run) (id.Admission, error) {
 	return all[0].ID, nil
 }
 
+// advice is how to go on, or nothing where it is ready and nobody is at work.
+func (st state) advice() string {
+	rid, p := string(st.drydock.Run), drydock.Pending(st.steps)
+	take := "take the files as they are with `cyberagent drydock checkpoint " + rid + " --confirm`"
+	switch {
+	case drydock.Cleaning(st.steps):
+		return "repeat `cyberagent drydock cleanup " + rid + "`"
+	case p != nil && p.Verb == drydock.VerbRewind:
+		return "repeat the rewind, or " + take
+	case p != nil && p.Verb == drydock.VerbRepair:
+		return "repeat `cyberagent drydock repair " + rid + "`"
+	case st.running != "":
+		return "wait for the command; if its process is gone: `cyberagent run standard-code recover " + rid + "`"
+	case st.drydock.Status == drydock.RecoveryRequired:
+		return "look at its files, then " + take
+	case st.drydock.Status == drydock.Preparing:
+		return "its creation was cut off: run `cyberagent drydock reconcile`"
+	}
+	return ""
+}
+
 // Status verifies the Drydock and compares its files with its Checkpoint,
 // unless a command is using it. Of a Run whose Drydock is cleaned it says that.
 func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
@@ -168,7 +193,8 @@ func (s *Service) Status(ctx context.Context, rid id.Run) (View, error) {
 	}
 	d, running := st.drydock, st.running
 	v := view(d)
-	v.Running, v.Cleaning = running, drydock.Cleaning(st.steps)
+	v.Running, v.Cleaning, v.Advice = running, drydock.Cleaning(st.steps), st.advice()
+	v.Expired = d.Expired(s.Clock.Now())
 	if p := drydock.Pending(st.steps); p != nil {
 		v.Pending = p.Verb
 	}

@@ -103,6 +103,19 @@ func (s *Service) earlier(ctx context.Context, key operation.Key, in ExecuteInpu
 	return r, done, err
 }
 
+// forApproved fits a remedy of readiness to a command that was approved already: with
+// another state the approval ends.
+func forApproved(err error) error {
+	refused := fault.From(err)
+	switch refused.Code {
+	case fault.GenerationStale, fault.CheckpointStale:
+		return refused.Hint("what was approved is over: prepare the command and have it approved for the state that is current; %s", refused.Remedy)
+	case fault.DrydockDrifted:
+		return refused.Hint("%s; the approval ends with that, so prepare the command again. To keep the approval, bring the files back as they were", refused.Remedy)
+	}
+	return err
+}
+
 // admit refuses everything that is not exactly what was approved, then writes
 // the admission, its lease and the intent to create in one transaction.
 func (s *Service) admit(ctx context.Context, in ExecuteInput, c command.Command, key operation.Key) (*attempt, error) {
@@ -114,13 +127,8 @@ func (s *Service) admit(ctx context.Context, in ExecuteInput, c command.Command,
 		return nil, err
 	}
 	e, err := s.admitted(ctx, in.Request)
-	if is(err, fault.GenerationStale) || is(err, fault.CheckpointStale) {
-		// With the current state the approval would not fit.
-		refused := fault.From(err)
-		err = refused.Hint("what was approved is over: prepare the command and have it approved for the state that is current; %s", refused.Remedy)
-	}
 	if err != nil {
-		return nil, err
+		return nil, forApproved(err)
 	}
 	if err := sameManifest(p, in, c, authority(e)); err != nil {
 		return nil, err
@@ -208,7 +216,7 @@ func sameManifest(p approval.Preparation, in ExecuteInput, c command.Command, no
 	}
 	if p.Authority.Generation != now.Generation {
 		return fault.New(fault.GenerationStale, "prepared at generation %d, the Drydock is at %d", p.Authority.Generation, now.Generation).
-			At("generation").Hint("prepare the command again for the present generation")
+			At("generation").Hint("what was approved is over: prepare the command again for the present generation, and have that approved")
 	}
 	if diff := p.Authority.Differences(now); len(diff) > 0 {
 		return drifted(diff)

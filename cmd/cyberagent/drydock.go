@@ -106,15 +106,18 @@ func printDrydock(w io.Writer, v drydocks.View) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "drydock     %s\nstatus      %s %s\ngeneration  %d\ncheckpoint  %s\npath        %s\nbranch      %s\nbase        %s\naccess      %s\nexpires     %s\n",
-		v.DrydockID, v.Status, printable(v.Reason), v.Generation, v.CheckpointID, printable(v.Path), v.Branch, v.BaseCommit, accessText(v.Access), utc(v.ExpiresAt))
+		v.DrydockID, v.Status, printable(v.Reason), v.Generation, v.CheckpointID, printable(v.Path), v.Branch, v.BaseCommit, accessText(v.Access), expiry(v))
 	if !v.Intact {
 		_, _ = fmt.Fprintf(w, "NOT INTACT  %s\n", printable(v.IntactError))
 	}
 	if v.Running != "" {
-		_, _ = fmt.Fprintf(w, "running     %s (if its process is gone: `cyberagent run standard-code recover %s`)\n", v.Running, v.RunID)
+		_, _ = fmt.Fprintf(w, "running     %s\n", v.Running)
 	}
 	if v.Pending != "" {
 		_, _ = fmt.Fprintf(w, "pending     %s\n", v.Pending)
+	}
+	if v.Advice != "" {
+		_, _ = fmt.Fprintf(w, "to go on    %s\n", printable(v.Advice))
 	}
 	if v.CheckpointBytes > 0 {
 		_, _ = fmt.Fprintf(w, "history     %s of Checkpoints\n", phrase.Count(v.CheckpointBytes, "byte"))
@@ -129,6 +132,13 @@ func printDrydock(w io.Writer, v drydocks.View) {
 	if more := v.DriftTotal - len(v.Drift); more > 0 {
 		_, _ = fmt.Fprintf(w, "%-12sand %d more; a rewind to the current Checkpoint lists all, without --confirm\n", "", more)
 	}
+}
+
+func expiry(v drydocks.View) string {
+	if v.Expired {
+		return utc(v.ExpiresAt) + ", which is over: `cyberagent drydock gc` would remove it once all its files are recorded"
+	}
+	return utc(v.ExpiresAt)
 }
 
 func accessText(a drydock.Access) string {

@@ -70,12 +70,19 @@ func printCleanup(w io.Writer, v drydocks.CleanupView) {
 	_, _ = fmt.Fprintf(w, "drydock     %s\nstatus      %s\n", v.DrydockID, v.Status)
 	if v.DryRun {
 		_, _ = fmt.Fprintf(w, "files       %d, %s\ncheckpoints %s\n", v.Entries, phrase.Count(v.Bytes, "byte"), phrase.Count(v.ShadowBytes, "byte"))
-		if v.Unrecorded != "" {
+		for _, x := range v.Excluded {
+			_, _ = fmt.Fprintf(w, "UNRECORDED  no Checkpoint can have %s (%s)\n", printable(x.Path), x.Reason)
+		}
+		switch {
+		case v.Unrecorded == "":
+		case v.UnrecordedTotal == 0:
+			_, _ = fmt.Fprintf(w, "UNRECORDED  nobody knows what, for %s\n", printable(v.Unrecorded))
+		default:
 			more := ""
 			if v.UnrecordedTotal > 1 {
 				more = fmt.Sprintf(" and %d more", v.UnrecordedTotal-1)
 			}
-			_, _ = fmt.Fprintf(w, "UNRECORDED  in no Checkpoint: %s%s\n", printable(v.Unrecorded), more)
+			_, _ = fmt.Fprintf(w, "UNRECORDED  changed since the Checkpoint: %s%s\n", printable(v.Unrecorded), more)
 		}
 	}
 	printUndelivered(w, v)
@@ -91,7 +98,7 @@ func printCleanup(w io.Writer, v drydocks.CleanupView) {
 // printUndelivered says of a preview that work would go that nobody has.
 func printUndelivered(w io.Writer, v drydocks.CleanupView) {
 	if v.Undelivered != "" {
-		_, _ = fmt.Fprintf(w, "UNDELIVERED %s has changes that no patch was made of: `cyberagent drydock deliver %s`\n", v.Undelivered, v.RunID)
+		_, _ = fmt.Fprintf(w, "UNDELIVERED %s has what is in no patch: make it current with rewind if it is not, then `cyberagent drydock deliver %s`\n", v.Undelivered, v.RunID)
 	}
 }
 

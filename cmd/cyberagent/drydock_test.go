@@ -306,26 +306,35 @@ func TestDrydock_APreviewOfItsEndSaysWhatNobodyHas(t *testing.T) {
 	t.Parallel()
 	y := mustYard(t)
 	root := y.create()
-	says := func(undelivered bool, unrecorded float64) {
+	says := func(undelivered any, unrecorded float64) {
 		t.Helper()
-		v, current := y.must(0, "drydock", "cleanup", y.run), y.status()["checkpoint_id"]
-		if got := v["undelivered_checkpoint"]; got != map[bool]any{true: current, false: ""}[undelivered] || v["unrecorded_total"] != unrecorded {
-			t.Errorf("undelivered %q, unrecorded %v; want %v, %v", got, v["unrecorded_total"], undelivered, unrecorded)
+		v := y.must(0, "drydock", "cleanup", y.run)
+		if got := v["undelivered_checkpoint"]; got != undelivered || v["unrecorded_total"] != unrecorded {
+			t.Errorf("undelivered %q, unrecorded %v; want %q, %v", got, v["unrecorded_total"], undelivered, unrecorded)
 		}
 	}
-	says(false, 0)
+	undo := func() { y.must(0, "drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run)) }
+	current := func() any { return y.status()["checkpoint_id"] }
+	says("", 0)
 	y.second(root)
-	says(true, 0)
+	says(current(), 0)
 	y.write(root, map[string]string{"loose": "1", "looser": "2"})
-	says(true, 2)
+	says(current(), 2)
 	y.must(0, "drydock", "checkpoint", y.run)
 	y.must(0, "drydock", "deliver", y.run)
-	says(false, 0)
+	says("", 0)
 	y.write(root, map[string]string{"loose": "3"})
 	y.must(0, "drydock", "checkpoint", y.run)
-	says(true, 0)
-	y.must(0, "drydock", "undo", y.run, "--confirm", y.digest("drydock", "undo", y.run))
-	says(false, 0) // what was delivered is current again
+	newest := current()
+	says(newest, 0)
+	undo()
+	says(newest, 0) // what was delivered is current again, but this is in no patch
+	log := y.must(0, "drydock", "log", y.run)["checkpoints"].([]any)
+	base := log[0].(map[string]any)["checkpoint_id"].(string)
+	of := y.must(0, "drydock", "fork", y.run, "--checkpoint", base)["run_id"].(string)
+	if v := y.must(0, "drydock", "cleanup", of); v["undelivered_checkpoint"] != "" {
+		t.Errorf("a fork of the base has %v, which the source has", v["undelivered_checkpoint"])
+	}
 	fork := y.must(0, "drydock", "fork", y.run)["run_id"].(string)
 	if v := y.must(0, "drydock", "cleanup", fork); v["undelivered_checkpoint"] == "" {
 		t.Error("a fork's inheritance is taken for what the source has")
@@ -334,6 +343,40 @@ func TestDrydock_APreviewOfItsEndSaysWhatNobodyHas(t *testing.T) {
 	g := y.must(0, "drydock", "gc")["remove"].([]any)
 	if len(g) != 1 || g[0].(map[string]any)["undelivered_checkpoint"] == "" {
 		t.Errorf("gc says nothing of it: %v", g)
+	}
+}
+
+// A digest stands for all that would be lost, not for the first of it.
+func TestDrydock_ACleanUpRemovesNothingThatWasNotShown(t *testing.T) {
+	t.Parallel()
+	y := mustYard(t)
+	root := y.create()
+	y.write(root, map[string]string{"aaa": "1"})
+	confirm := y.digest("drydock", "cleanup", y.run)
+	y.write(root, map[string]string{"zzz": "hours of work"})
+	if e := y.must(4, "drydock", "cleanup", y.run, "--confirm", confirm); e["code"] != "trust_digest_mismatch" {
+		t.Errorf("what came after the preview: %v", e)
+	}
+	y.must(0, "drydock", "cleanup", y.run, "--confirm", y.digest("drydock", "cleanup", y.run))
+}
+
+// What no Checkpoint can have is unrecorded for good: gc keeps it, a clean-up names it.
+func TestDrydock_ANestedRepositoryIsNotRemovedUnseen(t *testing.T) {
+	t.Parallel()
+	y := mustYard(t)
+	root := y.create()
+	inner := filepath.Join(root, "inner")
+	y.git(root, "init", "-q", inner)
+	y.write(root, map[string]string{"inner/w.txt": "precious"})
+	y.must(0, "drydock", "checkpoint", y.run)
+	v := y.must(0, "drydock", "cleanup", y.run)
+	if x := v["excluded"].([]any); len(x) != 1 || x[0].(map[string]any)["path"] != "inner/.git" {
+		t.Errorf("a clean-up would remove %v unseen", v["excluded"])
+	}
+	y.must(0, "run", "close", y.run)
+	g := y.must(0, "drydock", "gc")
+	if kept := g["kept"].([]any); len(g["remove"].([]any)) != 0 || len(kept) != 1 || !strings.Contains(kept[0].(map[string]any)["why"].(string), "inner/.git") {
+		t.Errorf("gc: %v", g)
 	}
 }
 

@@ -82,7 +82,10 @@ func printBuilt(w io.Writer, all []fixture.Built) {
 // kindOf says what an image is for; a project's by what it holds, for it does not know
 // where it was built.
 func kindOf(b fixture.Built) string {
-	if !b.Project {
+	switch {
+	case b.Unfinished:
+		return "unfinished"
+	case !b.Project:
 		return "plain"
 	}
 	var holds []string

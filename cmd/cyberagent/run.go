@@ -21,9 +21,9 @@ import (
 func runGroup(s *session) *cli.Command {
 	return group("run", "Code Runs: create, look, grant, and their commands",
 		runCreate(s), runListCommand(s), runShow(s), runEvents(s),
-		runStatus(s, "pause", "accept no new command until it is resumed", run.Paused),
+		runStatus(s, "pause", "accept no new command until it is resumed, and stop one that runs", run.Paused),
 		runStatus(s, "resume", "accept commands again", run.Active),
-		runStatus(s, "close", "end the Run for good", run.Closed),
+		runStatus(s, "close", "end the Run for good, and a command that runs", run.Closed),
 		runProfile(s), runPermission(s), sandboxGroup(s), standardCodeGroup(s))
 }
 

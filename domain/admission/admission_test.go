@@ -599,4 +599,9 @@ func TestDependencies_TheRemedyNamesTheLockfilesDirectoryInTheSourceAndInTheDryd
 			t.Errorf("%q is not in %q", want, got[0].Detail)
 		}
 	}
+	for _, want := range []string{"fixture build --project '/src/mono/sub dir'", "--project '/home/d/tree/sub dir'"} {
+		if !strings.Contains(got[0].Advice, want) {
+			t.Errorf("%q is not in the advice %q", want, got[0].Advice)
+		}
+	}
 }

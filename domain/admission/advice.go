@@ -80,6 +80,11 @@ func advise(r Remediation, e Evidence) string {
 
 func adviseCase(r Remediation, e Evidence) string {
 	switch r {
+	case RebuildProject:
+		if e.Run != nil && e.Drydock != nil && e.Drydock.Drydock.Place.Root != "" && e.Dependencies != nil {
+			place := path.Join(e.Drydock.Drydock.Place.Root, e.Dependencies.Dir)
+			return filled(advices[r], e) + "; what changed in the Drydock alone takes --project " + phrase.Word(place)
+		}
 	case RestartWithGate:
 		if missing := e.Gates.Missing(); len(missing) > 0 {
 			return "add " + strings.Join(missing, " ") + " to this command"

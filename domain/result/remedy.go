@@ -28,7 +28,7 @@ func (r Reason) Remedy() string {
 	case Headroom:
 		return fmt.Sprintf("make room on the Drydock's filesystem: %d GiB and %d inodes must stay free", limits.HeadroomBytes/limits.GiB, limits.HeadroomInodes)
 	case AuthorityDrift:
-		return "the Run's profile, permission or Drydock changed while the command ran: prepare it again under what holds now"
+		return "the Run was paused or closed, or its profile, permission, approval or Drydock changed, while the command ran, which is in the details: prepare it again under what holds now"
 	case CancelledReason:
 		return "somebody cancelled it: prepare the command again if it should run"
 	case OwnerLost:
