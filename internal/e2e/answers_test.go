@@ -58,26 +58,27 @@ type repairView struct {
 
 // cleanupView is a preview of a clean-up, or what became of it.
 type cleanupView struct {
-	Protocol     string  `json:"protocol_version"`
-	RunID        string  `json:"run_id"`
-	DrydockID    string  `json:"drydock_id"`
-	Status       string  `json:"status"`
-	Generation   int64   `json:"generation"`
-	Digest       string  `json:"digest"`
-	DryRun       bool    `json:"dry_run"`
-	Worktree     bool    `json:"worktree"`
-	Registration bool    `json:"registration"`
-	Branch       bool    `json:"branch"`
-	Entries      int64   `json:"entries"`
-	Bytes        int64   `json:"bytes"`
-	ShadowBytes  int64   `json:"checkpoint_bytes"`
-	Unrecorded   string  `json:"unrecorded"`
-	UnrecTotal   int     `json:"unrecorded_total"`
-	Undelivered  string  `json:"undelivered_checkpoint"`
-	Pending      bool    `json:"cleanup_pending"`
-	Untouched    bool    `json:"untouched"`
-	Kept         []doubt `json:"kept"`
-	Replayed     bool    `json:"replayed"`
+	Protocol     string     `json:"protocol_version"`
+	RunID        string     `json:"run_id"`
+	DrydockID    string     `json:"drydock_id"`
+	Status       string     `json:"status"`
+	Generation   int64      `json:"generation"`
+	Digest       string     `json:"digest"`
+	DryRun       bool       `json:"dry_run"`
+	Worktree     bool       `json:"worktree"`
+	Registration bool       `json:"registration"`
+	Branch       bool       `json:"branch"`
+	Entries      int64      `json:"entries"`
+	Bytes        int64      `json:"bytes"`
+	ShadowBytes  int64      `json:"checkpoint_bytes"`
+	Unrecorded   string     `json:"unrecorded"`
+	UnrecTotal   int        `json:"unrecorded_total"`
+	Undelivered  string     `json:"undelivered_checkpoint"`
+	Excluded     []excluded `json:"excluded"`
+	Pending      bool       `json:"cleanup_pending"`
+	Untouched    bool       `json:"untouched"`
+	Kept         []doubt    `json:"kept"`
+	Replayed     bool       `json:"replayed"`
 }
 
 type doubt struct {
@@ -103,6 +104,8 @@ type drydockView struct {
 	Drift       []string  `json:"drift"`
 	Running     string    `json:"running_admission"`
 	Pending     string    `json:"pending"`
+	Advice      string    `json:"advice"`
+	Expired     bool      `json:"expired"`
 	Cleaning    bool      `json:"cleanup_pending"`
 	History     int64     `json:"checkpoint_bytes"`
 	CleanedBy   string    `json:"cleaned_by"`

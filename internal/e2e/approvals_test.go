@@ -69,7 +69,7 @@ func TestApproval_OnlyAnUnusedApprovedOneOfThisVeryCommandCounts(t *testing.T) {
 	t.Run("approved at an earlier generation", func(t *testing.T) {
 		q := f.request("execute", twin)
 		f.MustRefuse(t, q, refusal{"generation_stale", 4, "generation"})
-		if e := MustDecode[errorView](t, f.call(t, q.args()...).stderr); !strings.Contains(e.Remediation, "prepare the command and have it approved") {
+		if e := MustDecode[errorView](t, f.call(t, q.args()...).stderr); !strings.Contains(e.Remediation, "what was approved is over") {
 			t.Errorf("the remedy cannot help, for the approval is over: %s", e.Remediation)
 		}
 	})

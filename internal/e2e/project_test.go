@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // projectView is the answer of `fixture build --project`.
@@ -30,17 +32,34 @@ type projectView struct {
 
 // removalView is the answer of `fixture remove`.
 type removalView struct {
-	Protocol string         `json:"protocol_version"`
-	Engine   string         `json:"engine"`
-	ID       string         `json:"image_id"`
-	Tags     []string       `json:"tags"`
-	Size     int64          `json:"size_bytes"`
-	Project  bool           `json:"project"`
-	Packages map[string]int `json:"package_counts"`
-	Uses     []string       `json:"uses"`
-	Digest   string         `json:"digest"`
-	DryRun   bool           `json:"dry_run"`
-	Present  bool           `json:"present"`
+	Protocol   string         `json:"protocol_version"`
+	Engine     string         `json:"engine"`
+	ID         string         `json:"image_id"`
+	Tags       []string       `json:"tags"`
+	Size       int64          `json:"size_bytes"`
+	Project    bool           `json:"project"`
+	Unfinished bool           `json:"unfinished"`
+	Packages   map[string]int `json:"package_counts"`
+	Uses       []string       `json:"uses"`
+	Digest     string         `json:"digest"`
+	DryRun     bool           `json:"dry_run"`
+	Present    bool           `json:"present"`
+}
+
+// fixtureListView is the answer of `fixture list`.
+type fixtureListView struct {
+	Protocol string `json:"protocol_version"`
+	Engine   string `json:"engine"`
+	Images   []struct {
+		ID         string         `json:"image_id"`
+		Tags       []string       `json:"tags"`
+		Size       int64          `json:"size_bytes"`
+		Project    bool           `json:"project"`
+		Unfinished bool           `json:"unfinished"`
+		Packages   map[string]int `json:"package_counts"`
+		Uses       []string       `json:"uses"`
+		Digest     string         `json:"digest"`
+	} `json:"images"`
 }
 
 // inspectedView is what of `fixture inspect` counts here.
@@ -200,6 +219,57 @@ func TestProject_ALargeFileOfADependencyFitsIntoAnImage(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(h.state, "config.yaml"), fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
 	f := h.MustFlow(t, source)
 	checkResult(t, f, f.MustRun(t, command{toolchain: "python", args: []string{"-m", "pytest", "-q"}, timeout: 120}, 0), "succeeded", 0)
+}
+
+// A build that is killed while it makes caches has an image in the engine by then, which
+// is no result: it is said so, and the next build takes it away.
+func TestProject_AKilledBuildLeavesNothingToTheNextOne(t *testing.T) {
+	t.Parallel()
+	h := MustHome(t)
+	source, _ := h.MustDependent(t)
+	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	must(t, err)
+	build := []string{"fixture", "build", "--project", source, "--go-modules", strings.TrimSpace(string(modules))}
+	p := h.start(t, build...)
+	claims := filepath.Join(h.state, "ovens", "docker", "adm_*")
+	var left []string
+	for until := time.Now().Add(patience); len(left) < 2; left, _ = filepath.Glob(claims) { // the image's and a container's
+		if time.Now().After(until) {
+			t.Fatalf("no caches are made: %s", p.stderr.Bytes())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	p.Signal(t, syscall.SIGKILL)
+	p.Wait(t)
+	unfinished := func() (all []string) {
+		t.Helper()
+		for _, i := range MustAnswer[fixtureListView](t, h.call(t, "fixture", "list"), 0).Images {
+			for _, tag := range i.Tags {
+				if slices.ContainsFunc(left, func(dir string) bool {
+					return strings.HasSuffix(tag, ":oven-"+strings.ToLower(strings.TrimPrefix(filepath.Base(dir), "adm_")))
+				}) {
+					if !i.Unfinished {
+						t.Errorf("%s is said to be a build's result", tag)
+					}
+					all = append(all, tag)
+				}
+			}
+		}
+		return all
+	}
+	if len(unfinished()) != 1 {
+		t.Errorf("the killed build left %v of %v", unfinished(), left)
+	}
+	made := MustAnswer[projectView](t, h.call(t, build...), 0)
+	t.Cleanup(func() {
+		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", made.Tag).CombinedOutput(); err != nil {
+			t.Errorf("the image stays: %v %s", err, out)
+		}
+	})
+	if rest, _ := filepath.Glob(claims); len(unfinished()) > 0 || len(rest) > 0 {
+		t.Errorf("after the next build: %v, %v", unfinished(), rest)
+	}
+	h.MustHaveNoContainer(t)
 }
 
 func appendTo(t *testing.T, path, text string) {
