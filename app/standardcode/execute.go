@@ -112,6 +112,7 @@ func forApproved(err error) error {
 		return refused.Hint("what was approved is over: prepare the command and have it approved for the state that is current; %s", refused.Remedy)
 	case fault.DrydockDrifted:
 		return refused.Hint("%s; the approval ends with that, so prepare the command again. To keep the approval, bring the files back as they were", refused.Remedy)
+	default: // the others are the same for whoever asks
 	}
 	return err
 }
