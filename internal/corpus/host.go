@@ -93,6 +93,18 @@ func equipped(ctx context.Context, wanted []project) error {
 	return errors.Join(lacks...)
 }
 
+// fence is what a project's tests are kept in on this host: no network; nothing can be
+// changed but the copy, temporary files and the home with its caches (gin's tests make
+// "/" unreadable for others); and without capabilities root is refused what tests expect
+// to be refused.
+const fence = `set -e
+ip link set lo up
+mount --make-rprivate /
+for dir in "$0" "$HOME" /tmp; do mount --bind "$dir" "$dir"; done
+mount -o remount,bind,ro /
+cd "$0"
+exec setpriv --bounding-set=-all --inh-caps=-all "$@"`
+
 // offline runs the command on this host without a network, in a copy, for
 // comparison. It is the operator's own choice to run this harness.
 func (l lab) offline(ctx context.Context, p project, source string) (hostResult, error) {
@@ -117,8 +129,7 @@ func (l lab) offline(ctx context.Context, p project, source string) (hostResult,
 			return hostResult{}, fmt.Errorf("installing: %w: %s", err, out)
 		}
 	}
-	// Without capabilities root is refused what tests expect to be refused.
-	argv := append([]string{"--net", "--", "sh", "-c", `ip link set lo up; exec setpriv --bounding-set=-all --inh-caps=-all "$@"`, "sh"}, p.host(source)...)
+	argv := append([]string{"--net", "--mount", "--", "sh", "-c", fence, scratch}, p.host(source)...)
 	cmd := exec.CommandContext(ctx, "unshare", argv...)
 	cmd.Dir = scratch
 	cmd.Env = append(plain(), "GOPROXY=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "CI=true", "npm_config_offline=true", "CARGO_NET_OFFLINE=true",
