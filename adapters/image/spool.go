@@ -26,6 +26,10 @@ type scratch struct {
 // caller closes it.
 func (s *scratch) spool(ctx context.Context, r io.Reader) (*os.File, int64, error) {
 	f, err := os.CreateTemp(s.dir, "cyberagent-fixture-*")
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return nil, 0, fault.Wrap(fault.ConfigInvalid, err, "no temporary file can be made").At("TMPDIR").
+			Hint("set TMPDIR to a directory that can be written, with room for about three times the size of the base images")
+	}
 	if err != nil {
 		return nil, 0, diskError(err)
 	}
@@ -88,9 +92,6 @@ func diskError(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(fault.DiskFull, err, "the scratch directory of the fixture build is full").
 			Hint("free space for about three times the size of the base images, or set TMPDIR to a larger disk")
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return fault.Wrap(fault.ConfigInvalid, err, "no temporary file can be made").At("TMPDIR").
-			Hint("set TMPDIR to a directory that can be written, with room for about three times the size of the base images")
 	case fault.CodeOf(err) != fault.Internal, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}

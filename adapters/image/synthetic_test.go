@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -174,6 +175,18 @@ func TestATemporaryDirectoryThatIsNotThereIsSaidFirst(t *testing.T) {
 	_, err := New(Config{Scratch: filepath.Join(t.TempDir(), "absent")})
 	if e := fault.From(err); e == nil || e.Code != fault.ConfigInvalid || e.Field != "TMPDIR" || e.Remedy == "" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// What is copied has errors of its own, which TMPDIR has no part in.
+func TestAFileThatCannotBeReadIsNotTakenForTheTemporaryDirectory(t *testing.T) {
+	t.Parallel()
+	a := assembly(t)
+	for _, cause := range []error{os.ErrPermission, os.ErrNotExist} {
+		unreadable := fault.Wrap(fault.InvalidArgument, cause, "it cannot be read").At("project")
+		if _, _, err := a.scratch.spool(t.Context(), iotest.ErrReader(unreadable)); fault.CodeOf(err) != fault.InvalidArgument || fault.From(err).Field != "project" {
+			t.Errorf("%v became %v", unreadable, err)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (r reserved) fill(from, sum string) error {
 					r.key, phrase.Word(r.path), phrase.Word(r.path+".old"))
 		}
 	}
-	if err := durable.Sync(filepath.Dir(r.path)); err != nil {
+	if err := settle(filepath.Dir(r.path)); err != nil {
 		return fault.Wrap(fault.Internal, err, "the patch is at %s, but may be lost if the machine stops now", r.path).At("out").
 			Hint("check the disk, then repeat the call with --operation-key %s", r.key)
 	}

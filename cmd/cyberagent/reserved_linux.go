@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"cyberagent/internal/durable"
 )
 
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
@@ -15,6 +17,17 @@ func lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return errHeld
+	}
+	return err
+}
+
+// settle waits until the names in the caller's own directory are on the disk. One that
+// may be written but not read, and a file system that knows no such thing, are no
+// failure.
+func settle(dir string) error {
+	err := durable.Sync(dir)
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
 	}
 	return err
 }
