@@ -216,8 +216,13 @@ func (w tarball) link(name, target string) error {
 	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777, ModTime: stamp})
 }
 
+// file begins a file, whose bytes are written next.
+func (w tarball) file(name string, mode, size int64) error {
+	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size, ModTime: stamp})
+}
+
 func (w tarball) bytes(name string, mode int64, data []byte) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(data)), ModTime: stamp}); err != nil {
+	if err := w.file(name, mode, int64(len(data))); err != nil {
 		return err
 	}
 	_, err := w.Write(data)
@@ -226,7 +231,7 @@ func (w tarball) bytes(name string, mode int64, data []byte) error {
 
 // stream writes a file of exactly that size.
 func (w tarball) stream(name string, mode, size int64, r io.Reader) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: size, ModTime: stamp}); err != nil {
+	if err := w.file(name, mode, size); err != nil {
 		return err
 	}
 	if n, err := io.Copy(w, r); err != nil || n != size {
@@ -246,7 +251,7 @@ func (w tarball) copy(t *tree, name, as string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o111 != 0 {
 		mode = 0o755
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: stamp}); err != nil {
+	if err := w.file(as, mode, info.Size()); err != nil {
 		return err
 	}
 	if n, err := io.Copy(w, io.LimitReader(f, info.Size())); err != nil {

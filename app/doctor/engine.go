@@ -75,17 +75,15 @@ func (s *Service) image(ctx context.Context, e ports.Engine, engine admission.En
 				" (or the directory below it that has the lockfile)"
 		}
 	}
-	facts := admission.ImageFacts{Configured: digest}
+	facts := s.ImageFrom.Image(e.Engine(), repository, digest)
 	if admission.ValidDigest(digest) {
 		var err error
-		if facts, err = e.InspectImage(ctx, digest); err != nil {
+		if facts, err = s.ImageFrom.Inspect(ctx, e, repository, digest); err != nil {
 			fe := fault.From(err)
 			r.add(name, Failure, fe.Error(), fe.Remedy)
 			return
 		}
 	}
-	said := s.ImageFrom.Image(e.Engine(), repository, digest)
-	facts.From, facts.Project = said.From, said.Project
 	// The image is judged together with its engine; the engine's own refusals are
 	// reported already.
 	refused := slices.DeleteFunc(admission.Evaluate(s.evidence(&engine, &facts)), func(v admission.Verdict) bool {

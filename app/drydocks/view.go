@@ -94,7 +94,7 @@ type View struct {
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
 	ExpiresAt time.Time  `json:"expires_at"`
-	// Expired says that a gc would remove it.
+	// Expired says that its time is over.
 	Expired  bool `json:"expired"`
 	Replayed bool `json:"replayed"`
 }

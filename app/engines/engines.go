@@ -21,15 +21,22 @@ func Gather(ctx context.Context, e ports.Engine, digest string, from ImageFrom, 
 	if err != nil || facts.Reachability != admission.Reachable || !facts.APISupported || !admission.ValidDigest(digest) {
 		return facts, image, err
 	}
-	found, err := e.InspectImage(ctx, digest)
-	found.Configured, found.From, found.Project = image.Configured, image.From, image.Project
-	return facts, found, err
+	image, err = from.Inspect(ctx, e, repository, digest)
+	return facts, image, err
 }
 
 // ImageFrom says who configured an engine's image for a repository, "" for all of
 // them, in words for a person, and whether it is for that repository alone. A nil one
 // says nothing.
 type ImageFrom func(e isolation.Engine, repository string) (said string, alone bool)
+
+// Inspect asks an engine for an image as it is configured, whose digest is well formed.
+func (f ImageFrom) Inspect(ctx context.Context, e ports.Engine, repository, digest string) (admission.ImageFacts, error) {
+	image := f.Image(e.Engine(), repository, digest)
+	found, err := e.InspectImage(ctx, digest)
+	found.Configured, found.From, found.Project = image.Configured, image.From, image.Project
+	return found, err
+}
 
 // Image is an image as it is configured.
 func (f ImageFrom) Image(e isolation.Engine, repository, digest string) admission.ImageFacts {

@@ -67,6 +67,13 @@ git -c user.name=corpus -c user.email=corpus@example.test commit -q --allow-empt
 // are the versions of the base images.
 func plain() []string { return append(os.Environ(), "PATH=/usr/bin:/bin:"+os.Getenv("PATH")) }
 
+// asOffline is a tool of this host as offline finds it.
+func asOffline(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "env", argv...)
+	cmd.Env = plain()
+	return cmd
+}
+
 // equipped says what this host lacks to run the projects by itself, before hours go by
 // without anything to compare with.
 func equipped(ctx context.Context, wanted []project) error {
@@ -83,10 +90,7 @@ func equipped(ctx context.Context, wanted []project) error {
 		if !slices.ContainsFunc(wanted, func(p project) bool { return p.Toolchain == tool.toolchain }) {
 			continue
 		}
-		// As offline finds it: the distribution's own comes first.
-		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `exec "$@"`, "sh"}, tool.probe...)...)
-		cmd.Env = plain()
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := asOffline(ctx, tool.probe).CombinedOutput(); err != nil {
 			lacks = append(lacks, fmt.Errorf("this host cannot run %s projects: %w: %s (apt-get install %s)", tool.toolchain, err, last(string(out)), tool.remedy))
 		}
 	}

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"os/exec"
+
 	"slices"
 	"strings"
 	"time"
@@ -209,9 +210,7 @@ func circumstances(all []outcome, images map[string]string) string {
 func versions() []string {
 	var all []string
 	for _, argv := range [][]string{{"go", "version"}, {"node", "--version"}, {"python3", "--version"}, {"python3", "-m", "pytest", "--version"}, {"cargo", "--version"}} {
-		cmd := exec.Command("env", argv...)
-		cmd.Env = plain()
-		if out, err := cmd.CombinedOutput(); err == nil {
+		if out, err := asOffline(context.Background(), argv).CombinedOutput(); err == nil {
 			text := strings.TrimSpace(string(out))
 			if argv[0] == "node" {
 				text = "node " + text

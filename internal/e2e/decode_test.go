@@ -62,14 +62,17 @@ func missing(typ reflect.Type, raw any, path string) []string {
 		if !ok {
 			return nil // null, or a type that is text in JSON
 		}
-		for i := range typ.NumField() {
-			name, option, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		for _, f := range reflect.VisibleFields(typ) {
+			if f.Anonymous {
+				continue // its fields come by themselves
+			}
+			name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 			v, ok := object[name]
 			switch {
 			case !ok && option != "omitempty":
 				m = append(m, path+"."+name)
 			case ok:
-				m = append(m, missing(typ.Field(i).Type, v, path+"."+name)...)
+				m = append(m, missing(f.Type, v, path+"."+name)...)
 			}
 		}
 	default: // a value

@@ -30,10 +30,8 @@ type projectView struct {
 	Warnings []string            `json:"warnings"`
 }
 
-// removalView is the answer of `fixture remove`.
-type removalView struct {
-	Protocol   string         `json:"protocol_version"`
-	Engine     string         `json:"engine"`
+// builtView is an image that a build made.
+type builtView struct {
 	ID         string         `json:"image_id"`
 	Tags       []string       `json:"tags"`
 	Size       int64          `json:"size_bytes"`
@@ -42,24 +40,23 @@ type removalView struct {
 	Packages   map[string]int `json:"package_counts"`
 	Uses       []string       `json:"uses"`
 	Digest     string         `json:"digest"`
-	DryRun     bool           `json:"dry_run"`
-	Present    bool           `json:"present"`
+}
+
+// removalView is the answer of `fixture remove`.
+type removalView struct {
+	builtView
+
+	Protocol string `json:"protocol_version"`
+	Engine   string `json:"engine"`
+	DryRun   bool   `json:"dry_run"`
+	Present  bool   `json:"present"`
 }
 
 // fixtureListView is the answer of `fixture list`.
 type fixtureListView struct {
-	Protocol string `json:"protocol_version"`
-	Engine   string `json:"engine"`
-	Images   []struct {
-		ID         string         `json:"image_id"`
-		Tags       []string       `json:"tags"`
-		Size       int64          `json:"size_bytes"`
-		Project    bool           `json:"project"`
-		Unfinished bool           `json:"unfinished"`
-		Packages   map[string]int `json:"package_counts"`
-		Uses       []string       `json:"uses"`
-		Digest     string         `json:"digest"`
-	} `json:"images"`
+	Protocol string      `json:"protocol_version"`
+	Engine   string      `json:"engine"`
+	Images   []builtView `json:"images"`
 }
 
 // inspectedView is what of `fixture inspect` counts here.
@@ -116,17 +113,13 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 		t.Fatalf("refused as %+v, want %s named with the command", e, want)
 	}
 
-	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	must(t, err)
-	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--go-modules", strings.TrimSpace(string(modules))), 0)
+	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--go-modules", goModules(t)), 0)
 	removed := false
 	t.Cleanup(func() {
 		if removed {
 			return
 		}
-		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", p.Tag).CombinedOutput(); err != nil {
-			t.Errorf("the image stays: %v %s", err, out)
-		}
+		mustUntag(t, p.Tag)
 	})
 	if p.Project != source || len(p.Holds["go"]) != 1 || p.Holds["go"][0] != dependency+"@"+version || !hexPattern.MatchString(p.Locks["go"]) || len(p.Warnings) > 0 {
 		t.Errorf("the image is said to be %+v", p)
@@ -175,6 +168,22 @@ func TestProject_DependenciesComeWithAnImageOfItsOwn(t *testing.T) {
 	}
 }
 
+// mustUntag removes an image that a test built.
+func mustUntag(t *testing.T, tag string) {
+	t.Helper()
+	if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", tag).CombinedOutput(); err != nil {
+		t.Errorf("the image stays: %v %s", err, out)
+	}
+}
+
+// goModules is this machine's module cache.
+func goModules(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	must(t, err)
+	return strings.TrimSpace(string(out))
+}
+
 // MustWheel writes a wheel of one package with a file of that many bytes.
 func MustWheel(t *testing.T, dir, name string, size int) {
 	t.Helper()
@@ -211,11 +220,7 @@ func TestProject_ALargeFileOfADependencyFitsIntoAnImage(t *testing.T) {
 	wheels := t.TempDir()
 	MustWheel(t, wheels, "large", 20<<20)
 	p := MustAnswer[projectView](t, h.call(t, "fixture", "build", "--project", source, "--wheels", wheels), 0)
-	t.Cleanup(func() {
-		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", p.Tag).CombinedOutput(); err != nil {
-			t.Errorf("the image stays: %v %s", err, out)
-		}
-	})
+	t.Cleanup(func() { mustUntag(t, p.Tag) })
 	must(t, os.WriteFile(filepath.Join(h.state, "config.yaml"), fmt.Appendf(nil, "image:\n  projects:\n    %q: %s\n", source, p.Image), 0o600))
 	f := h.MustFlow(t, source)
 	checkResult(t, f, f.MustRun(t, command{toolchain: "python", args: []string{"-m", "pytest", "-q"}, timeout: 120}, 0), "succeeded", 0)
@@ -227,9 +232,7 @@ func TestProject_AKilledBuildLeavesNothingToTheNextOne(t *testing.T) {
 	t.Parallel()
 	h := MustHome(t)
 	source, _ := h.MustDependent(t)
-	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	must(t, err)
-	build := []string{"fixture", "build", "--project", source, "--go-modules", strings.TrimSpace(string(modules))}
+	build := []string{"fixture", "build", "--project", source, "--go-modules", goModules(t)}
 	p := h.start(t, build...)
 	claims := filepath.Join(h.state, "ovens", "docker", "adm_*")
 	var left []string
@@ -261,11 +264,7 @@ func TestProject_AKilledBuildLeavesNothingToTheNextOne(t *testing.T) {
 		t.Errorf("the killed build left %v of %v", unfinished(), left)
 	}
 	made := MustAnswer[projectView](t, h.call(t, build...), 0)
-	t.Cleanup(func() {
-		if out, err := exec.Command("docker", "-H", "unix://"+lab.socket, "rmi", made.Tag).CombinedOutput(); err != nil {
-			t.Errorf("the image stays: %v %s", err, out)
-		}
-	})
+	t.Cleanup(func() { mustUntag(t, made.Tag) })
 	if rest, _ := filepath.Glob(claims); len(unfinished()) > 0 || len(rest) > 0 {
 		t.Errorf("after the next build: %v, %v", unfinished(), rest)
 	}
